@@ -4,62 +4,9 @@ golden=$(dirname "$test_file")/../golden/pretrained
 cp -r "$golden/marian" marian
 command -v python3 >/dev/null || exit 77
 
-# The values of a folder's weights as another type, in several files, or changed: edit.py FOLDER how [arguments].
-cat >edit.py <<'PY'
-import json, os, struct, sys
-folder, how, rest = sys.argv[1], sys.argv[2], sys.argv[3:]
-path = os.path.join(folder, "model.safetensors")
-data = open(path, "rb").read()
-n = struct.unpack("<Q", data[:8])[0]
-header, body = json.loads(data[8:8 + n]), data[8 + n:]
-header.pop("__metadata__", None)
-tensors = {k: [v["dtype"], v["shape"], body[v["data_offsets"][0]:v["data_offsets"][1]]] for k, v in header.items()}
-def write(path, tensors):
-    head, at = {}, 0
-    for k, (kind, shape, bits) in tensors.items():
-        head[k] = {"dtype": kind, "shape": shape, "data_offsets": [at, at + len(bits)]}
-        at += len(bits)
-    text = json.dumps(head).encode()
-    text += b" " * (-len(text) % 8)
-    open(path, "wb").write(struct.pack("<Q", len(text)) + text + b"".join(t[2] for t in tensors.values()))
-floats = lambda bits: struct.unpack("<%df" % (len(bits) // 4), bits)
-if how == "half":
-    tensors = {k: ["F16", s, struct.pack("<%de" % (len(b) // 4), *floats(b))] for k, (t, s, b) in tensors.items()}
-elif how == "brain":
-    tensors = {k: ["BF16", s, b"".join(b[i + 2:i + 4] for i in range(0, len(b), 4))] for k, (t, s, b) in tensors.items()}
-elif how == "drop":
-    del tensors[rest[0]]
-elif how == "rename":
-    tensors = {rest[1] if k == rest[0] else k: v for k, v in tensors.items()}
-elif how == "reshape":
-    tensors[rest[0]][1] = json.loads(rest[1])
-elif how == "nan":
-    kind, shape, bits = tensors[rest[0]]
-    size = 2 if kind != "F32" else 4
-    tensors[rest[0]][2] = bits[:size] + b"\xff" * size + bits[2 * size:]
-elif how == "shards":
-    names = list(tensors)
-    parts = [names[:len(names) // 2], names[len(names) // 2:]]
-    index = {"metadata": {}, "weight_map": {}}
-    for i, part in enumerate(parts):
-        file = "model-0000%d-of-00002.safetensors" % (i + 1)
-        write(os.path.join(folder, file), {k: tensors[k] for k in part})
-        index["weight_map"].update({k: file for k in part})
-    if rest:
-        index["weight_map"][names[0]] = rest[0]
-    json.dump(index, open(os.path.join(folder, "model.safetensors.index.json"), "w"))
-    os.remove(path)
-    sys.exit()
-elif how == "config":
-    config = json.load(open(os.path.join(folder, "config.json")))
-    key, value = rest[0], json.loads(rest[1])
-    config[key] = value
-    json.dump(config, open(os.path.join(folder, "config.json"), "w"))
-    sys.exit()
-write(path, tensors)
-PY
+edit="$(dirname "$test_file")/../support/edit_pretrained.py"
 # edited NAME HOW...: a copy of the folder with a change.
-edited() { rm -rf "$1"; cp -r marian "$1"; python3 edit.py "$@" || mismatch "edit.py $*"; }
+edited() { rm -rf "$1"; cp -r marian "$1"; python3 "$edit" "$@" || mismatch "edited $*"; }
 
 translated() { out=$(printf '%s\n' 狗看见红房子 我们读两本书 | "$QKV" translate --model "$@" 2>&1); }
 translated marian
@@ -109,14 +56,14 @@ refused() { local hint=$1; shift; expect 1 "$hint" translate --model "$@"; }
 mkdir empty
 refused 'qkv: error: empty: has no config.yaml and no config.json; expected a folder that qkv train wrote, or a pretrained one' empty
 edited other config model_type '"t5"'
-refused 'qkv: error: other/config.json: "model_type" is "t5"; qkv opens marian' other
+refused 'qkv: error: other/config.json: "model_type" is "t5"; qkv opens marian, llama, gpt2' other
 edited missing drop model.decoder.layers.1.fc2.bias
 refused 'qkv: error: missing: has no tensor "model.decoder.layers.1.fc2.bias", which a Marian model of its config.json needs' missing
 edited over rename final_logits_bias lm_head.bias
 refused 'qkv: error: over: has no tensor "final_logits_bias", which a Marian model of its config.json needs' over
 edited shape reshape model.decoder.layers.0.fc1.weight '[16,24]'
 refused 'qkv: error: shape/model.safetensors: "model.decoder.layers.0.fc1.weight" has shape (16, 24), but config.json says (24, 16)' shape
-edited nan brain; python3 edit.py nan nan model.encoder.layers.0.fc1.bias
+edited nan brain; python3 "$edit" nan nan model.encoder.layers.0.fc1.bias
 run translate --model nan
 [[ $code == 1 && $err =~ 'nan/model.safetensors: tensor "model.encoder.layers.0.fc1.bias": value 2 is '-?'nan, expected finite numbers' ]] || mismatch "nan: $err"
 edited lost shards; rm lost/model-00002-of-00002.safetensors
@@ -126,8 +73,8 @@ run translate --model out
 [[ $code == 1 && $err =~ 'is in "../marian/model.safetensors", expected a .safetensors file of this folder' ]] || mismatch "out: $err"
 edited huge config d_model 4611686018427387904
 refused 'qkv: error: huge/config.json: "d_model" is 4611686018427387904, expected 1 to 65536' huge
-edited words config vocab_size 70; python3 edit.py words config decoder_vocab_size 70; python3 edit.py words config pad_token_id 0
-python3 edit.py words config decoder_start_token_id 0; rm words/generation_config.json
+edited words config vocab_size 70; python3 "$edit" words config decoder_vocab_size 70; python3 "$edit" words config pad_token_id 0
+python3 "$edit" words config decoder_start_token_id 0; rm words/generation_config.json
 refused 'qkv: error: words: its tokenizer has 80 tokens, but its embedding only 70 rows' words
 edited pickled drop final_logits_bias; mv pickled/model.safetensors pickled/pytorch_model.bin
 run translate --model pickled

@@ -42,6 +42,8 @@ def main():
     case(tensors, "min", lambda x: torch.min(x, 1).values, x=leaf(3, 9, 4))
     x = torch.randn(3, 9, 4)
     tensors |= {"argmax.x": x, "argmax.y0": torch.argmax(x, 1).to(torch.int32)}
+    case(tensors, "gelu_tanh", lambda x: F.gelu(x, approximate="tanh"), x=leaf(5, 33))
+    case(tensors, "gated", lambda x, gate, up: F.silu(F.linear(x, gate)) * F.linear(x, up), x=leaf(4, 7), gate=leaf(9, 7), up=leaf(9, 7))
     write_safetensors(sys.argv[1], tensors, {"made_with": "PyTorch " + torch.__version__.split("+")[0]})
 
 

@@ -22,6 +22,15 @@ def rotated(x, first):
     return torch.view_as_real(pairs * turns).reshape(x.shape).float()
 
 
+def rotated_halves(x, first):
+    """As Hugging Face's apply_rotary_pos_emb: element c is turned with element c + width / 2."""
+    length, width = x.shape[-2:]
+    rates = 10000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+    angles = (first + torch.arange(length, dtype=torch.float64))[:, None] * torch.cat([rates, rates])
+    a, b = x.double().chunk(2, -1)
+    return (x.double() * angles.cos() + torch.cat([-b, a], -1) * angles.sin()).float()
+
+
 def case(name, tensors, heads, queries, keys, width):
     q = torch.randn(2, heads, queries, width, requires_grad=True)
     k = torch.randn(2, heads, keys, width, requires_grad=True)
@@ -36,7 +45,8 @@ def case(name, tensors, heads, queries, keys, width):
         bias = -slopes[:, None, None] * distance.abs()
         y = scaled_dot_product_attention(q, k, v, attn_mask=bias.masked_fill(distance > 0, float("-inf"))[None])
     else:
-        y = scaled_dot_product_attention(rotated(q, 6), rotated(k, 0), v)
+        turn = rotated if name == "rotary" else rotated_halves
+        y = scaled_dot_product_attention(turn(q, 6), turn(k, 0), v)
     y.backward(dy)
     found = {"q": q, "k": k, "v": v, "dy": dy, "output": y, "dq": q.grad, "dk": k.grad, "dv": v.grad}
     if name == "relative":
@@ -50,6 +60,7 @@ def main():
     case("relative", tensors, heads=2, queries=6, keys=11, width=8)
     case("alibi", tensors, heads=3, queries=9, keys=9, width=8)
     case("rotary", tensors, heads=2, queries=4, keys=10, width=6)
+    case("rotary_halves", tensors, heads=2, queries=4, keys=10, width=6)
     write_safetensors(sys.argv[1], tensors, {"made_with": "PyTorch " + torch.__version__.split("+")[0]})
 
 

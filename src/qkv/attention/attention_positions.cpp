@@ -2,13 +2,13 @@
 #include "qkv/attention/attention_positions.h"
 
 #include "qkv/core/check.h"
-#include "qkv/ops/rotary.h"
 
 namespace qkv {
 
-Tensor Rotary::placed(const Tensor& x, int64_t offset) const { return rotate(x, HeadAxis::inner, offset); }
+Tensor Rotary::placed(const Tensor& x, int64_t offset) const { return rotate(x, HeadAxis::inner, offset, rotation); }
 
-AttentionPositions::AttentionPositions(PositionKind kind, int64_t heads, int64_t head_width, int64_t max_distance) {
+AttentionPositions::AttentionPositions(PositionKind kind, int64_t heads, int64_t head_width, int64_t max_distance,
+                                       const Rotation& rotation) {
   switch (kind) {
     case PositionKind::none:
     case PositionKind::sinusoidal:
@@ -19,7 +19,7 @@ AttentionPositions::AttentionPositions(PositionKind kind, int64_t heads, int64_t
       break;
     case PositionKind::rotary:
       check(head_width % 2 == 0, "[multi_head] rotary positions rotate pairs: the head width ", head_width, " is odd");
-      kind_ = Rotary{};
+      kind_ = Rotary{rotation};
       break;
     case PositionKind::alibi:
       kind_ = Alibi{heads};

@@ -9,11 +9,14 @@
 #include "qkv/attention/positions.h"
 #include "qkv/attention/relative_positions.h"
 #include "qkv/core/api.h"
+#include "qkv/ops/rotary.h"
 
 namespace QKV_API qkv {
 
 /// Rotates queries and keys by their positions (Su et al., 2021): scores depend on the distance alone.
 struct Rotary {
+  Rotation rotation;
+
   /// x (B, L, H, D), with row i at position offset + i.
   Tensor placed(const Tensor& x, int64_t offset) const;
 };
@@ -22,7 +25,9 @@ class AttentionPositions {
  public:
   AttentionPositions() = default;
   /// head_width: width of one head. max_distance: for relative positions; larger distances count as this one.
-  AttentionPositions(PositionKind kind, int64_t heads, int64_t head_width, int64_t max_distance);
+  /// rotation: for rotary ones.
+  AttentionPositions(PositionKind kind, int64_t heads, int64_t head_width, int64_t max_distance,
+                     const Rotation& rotation);
 
   /// Queries or keys (B, L, H, D), rotated if the positions are rotary.
   Tensor placed(const Tensor& x, int64_t offset) const;

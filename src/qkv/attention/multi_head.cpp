@@ -19,7 +19,7 @@ MultiHead::MultiHead(const MultiHeadOptions& o, const Rng& rng)
   to_out = Linear(all, o.width, rng.at("to_out"), o.bias);
   scorer = o.own_scorer ? o.own_scorer({head, head, head}, rng.at("scorer"))
                         : make_scorer(o.scorer, {head, head, head}, rng.at("scorer"));
-  positions = AttentionPositions(o.positions, heads, head, o.max_distance);
+  positions = AttentionPositions(o.positions, heads, head, o.max_distance, o.rotation);
   kind = LongAttention(o.kind, head, rng.at("kind"));
   check(kind.exact() || (scorer.as<ScaledDot>() && !positions.biases()), "[multi_head] ", name_of(o.kind.kind),
         " attention needs scaled-dot scores and positions that add nothing to them");

@@ -24,6 +24,7 @@ struct MultiHeadOptions {
   float dropout = 0;                            // of the weights
   PositionKind positions = PositionKind::none;  // relative, rotary and alibi act here; the others are ignored
   int64_t max_distance = 32;                    // for relative: larger distances count as this one
+  Rotation rotation = {};                       // for rotary
   AttentionKindOptions kind = {};               // anything but exact needs scaled_dot and positions without biases
 };
 

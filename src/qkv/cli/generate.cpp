@@ -39,11 +39,12 @@ class Generate : public Command {
   std::string example() const override {
     return "qkv generate --model runs/lm --prompt 'the red cat' --stop '\\n'\n"
            "  qkv generate --model runs/lm --temperature 0 --max-tokens 50 prompts.txt --json\n"
+           "  qkv generate --model gpt2 --prompt 'The animal did not cross the street because' --temperature 0\n"
            "  qkv generate --model runs/masked-lm --prompt 'the [MASK] cat is sleeping .'";
   }
 
   void bind(Options& options) override {
-    options.option("--model DIR", tr("the folder that qkv train wrote"), model_);
+    options.option("--model DIR", tr("the folder that qkv train wrote, or a pretrained one"), model_);
     options.option("--prompt TEXT",
                    tr("the beginning of the text, or a text with gaps, each written [MASK]; may be repeated; \\n is a "
                       "line end"),

@@ -11,9 +11,9 @@
 namespace QKV_API qkv {
 
 /// The function applied at the end of a linear layer.
-enum class Activation { none, relu, gelu, tanh, sigmoid, silu };
-constexpr std::array<std::string_view, 6> names(Activation) {
-  return {"none", "relu", "gelu", "tanh", "sigmoid", "silu"};
+enum class Activation { none, relu, gelu, gelu_tanh, tanh, sigmoid, silu };
+constexpr std::array<std::string_view, 7> names(Activation) {
+  return {"none", "relu", "gelu", "gelu-tanh", "tanh", "sigmoid", "silu"};
 }
 
 /// Whether an operand is used as stored or transposed.

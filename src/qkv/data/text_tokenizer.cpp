@@ -13,7 +13,8 @@ namespace qkv {
 namespace {
 
 constexpr const char* kName = "text";
-constexpr std::string_view kBlank = " ", kLine = "\n";
+constexpr std::string_view kBlank = " ", kLine = "\n", kReplacement = "\xEF\xBF\xBD";
+constexpr size_t kContext = 8;  // tokens before one that its text may depend on: the beginning of its character
 
 size_t character_length(char first) {
   const auto byte = static_cast<unsigned char>(first);
@@ -63,8 +64,9 @@ struct TextTokenizer::State {
   std::vector<std::string> characters;  // by id; empty unless tokens are characters
   std::map<std::string, int32_t, std::less<>> id;
   std::optional<Tokenizer> lines;
+  std::optional<PretrainedTokenizer> pretrained;
 
-  bool is_bytes() const { return characters.empty() && !lines; }
+  bool is_bytes() const { return characters.empty() && !lines && !pretrained; }
   void add(std::string character) {
     id.emplace(character, static_cast<int32_t>(characters.size()));
     characters.push_back(std::move(character));
@@ -94,7 +96,14 @@ TextTokenizer TextTokenizer::lines(Tokenizer tokenizer) {
   return TextTokenizer(std::move(state));
 }
 
+TextTokenizer TextTokenizer::pretrained(PretrainedTokenizer tokenizer) {
+  auto state = std::make_shared<State>();
+  state->pretrained = std::move(tokenizer);
+  return TextTokenizer(std::move(state));
+}
+
 std::vector<int32_t> TextTokenizer::encode(std::string_view text) const {
+  if (state_->pretrained) return state_->pretrained->encode(text).ids();
   std::vector<int32_t> ids;
   if (state_->is_bytes()) {
     for (const char c : text) ids.push_back(static_cast<unsigned char>(c));
@@ -113,6 +122,7 @@ std::vector<int32_t> TextTokenizer::encode(std::string_view text) const {
 }
 
 std::string TextTokenizer::decode(std::span<const int32_t> ids) const {
+  if (state_->pretrained) return state_->pretrained->decode(ids);
   std::string out;
   if (state_->lines) {
     for (size_t begin = 0; begin < ids.size();) {
@@ -136,6 +146,13 @@ std::string TextTokenizer::decode(std::span<const int32_t> ids) const {
 
 std::vector<std::string> TextTokenizer::tokens(std::span<const int32_t> ids) const {
   std::vector<std::string> out;
+  if (state_->pretrained) {
+    for (const int32_t id : ids) {
+      const std::string token = state_->pretrained->shown(id);
+      out.push_back(token.empty() ? shown(std::string(kBlank)) : shown(token));
+    }
+    return out;
+  }
   if (state_->lines) {
     out = state_->lines->tokens(ids);
     for (size_t i = 0; i < ids.size(); ++i)
@@ -149,6 +166,13 @@ std::vector<std::string> TextTokenizer::tokens(std::span<const int32_t> ids) con
 std::vector<std::string> TextTokenizer::unknown(std::string_view text) const {
   std::vector<std::string> out;
   if (state_->is_bytes()) return out;
+  if (state_->pretrained) {
+    if (unk() < 0) return out;
+    for (const EncodedToken& token : state_->pretrained->encode(text).tokens)
+      if (token.id == unk() && token.end > token.begin)
+        add_once(out, text.substr(token.begin, token.end - token.begin));
+    return out;
+  }
   if (!state_->lines) {
     each_character(text, [&](std::string_view c) {
       if (state_->find(c) == 0) add_once(out, c);
@@ -173,25 +197,37 @@ std::vector<std::string> TextTokenizer::unknown(std::string_view text) const {
 
 bool TextTokenizer::is_by_line() const { return state_->lines.has_value(); }
 
+const PretrainedTokenizer* TextTokenizer::pretrained() const {
+  return state_->pretrained ? &*state_->pretrained : nullptr;
+}
+
 int32_t TextTokenizer::size() const {
+  if (state_->pretrained) return state_->pretrained->size();
   if (state_->is_bytes()) return 256;
   return state_->lines ? state_->lines->size() : static_cast<int32_t>(state_->characters.size());
 }
 
 int32_t TextTokenizer::unk() const {
+  if (state_->pretrained) {  // GPT-2 names the end of a text, which text never becomes
+    const SpecialIds& special = state_->pretrained->special();
+    return special.unk == special.eos ? -1 : special.unk;
+  }
   if (state_->is_bytes()) return -1;
   return state_->lines ? state_->lines->unk() : 0;
 }
 
 int32_t TextTokenizer::line_end() const {
+  if (state_->pretrained) return -1;
   if (state_->is_bytes()) return '\n';
   if (state_->lines) return state_->lines->eos();
   const int32_t id = state_->find(kLine);
   return id == 0 ? -1 : id;
 }
 
+int32_t TextTokenizer::begin() const { return state_->pretrained ? state_->pretrained->special().bos : line_end(); }
+
 std::vector<int32_t> TextTokenizer::never() const {
-  if (state_->is_bytes()) return {};
+  if (state_->is_bytes() || state_->pretrained) return {};
   if (state_->lines) return {unk(), state_->lines->pad(), state_->lines->bos()};
   return {unk()};
 }
@@ -199,6 +235,8 @@ std::vector<int32_t> TextTokenizer::never() const {
 size_t TextTokenizer::most_line_bytes() const { return state_->lines ? state_->lines->most_bytes() : SIZE_MAX; }
 
 void TextTokenizer::save(const std::string& folder) const {
+  require(!state_->pretrained, "{folder}: the tokenizer of a pretrained model cannot be written as that of a run",
+          "folder"_a = folder);
   if (state_->lines) return state_->lines->save(folder, kName);
   const std::string base = folder + "/";
   write_file(base + "tokenizer.text.txt", state_->is_bytes() ? "bytes\n" : "characters\n");
@@ -230,6 +268,12 @@ TextTokenizer TextTokenizer::load(const std::string& folder) {
 }
 
 TextStream::TextStream(TextTokenizer tokenizer, std::span<const int32_t> prompt) : tokenizer_(std::move(tokenizer)) {
+  if (tokenizer_.pretrained()) {
+    const auto last = prompt.last(std::min(prompt.size(), kContext));
+    line_.assign(last.begin(), last.end());
+    shown_ = tokenizer_.decode(line_);
+    return;
+  }
   if (!tokenizer_.is_by_line()) return;
   for (const int32_t id : prompt) {
     if (id == tokenizer_.line_end())
@@ -245,7 +289,24 @@ std::string TextStream::rest_of_line() {
   return whole.substr(std::min(shown_.size(), whole.size()));
 }
 
+// What the last tokens have added to the text. A character that lacks bytes, and a word that may change, wait for the
+// next token, unless this is the `whole` text.
+std::string TextStream::grown(bool whole) {
+  const std::string text = tokenizer_.decode(line_);
+  if (!whole && (text.ends_with(kReplacement) || !text.starts_with(shown_))) return "";
+  std::string piece = text.substr(std::min(shown_.size(), text.size()));
+  shown_ = text;
+  if (line_.size() < 4 * kContext) return piece;
+  line_.erase(line_.begin(), line_.end() - static_cast<std::ptrdiff_t>(kContext));
+  shown_ = tokenizer_.decode(line_);
+  return piece;
+}
+
 std::string TextStream::add(int32_t id) {
+  if (tokenizer_.pretrained()) {
+    line_.push_back(id);
+    return grown(false);
+  }
   if (tokenizer_.is_by_line()) {
     if (id == tokenizer_.line_end()) {
       const std::string rest = rest_of_line();
@@ -273,6 +334,7 @@ std::string TextStream::add(int32_t id) {
 }
 
 std::string TextStream::end() {
+  if (tokenizer_.pretrained()) return grown(true);
   if (tokenizer_.is_by_line()) return rest_of_line();
   std::string rest = valid_utf8(bytes_);
   bytes_.clear();
@@ -285,7 +347,7 @@ std::string valid_utf8(std::string_view text) {
     const size_t bad = find_invalid_utf8(text);
     out += text.substr(0, bad);
     if (bad == std::string::npos) break;
-    out += "\xEF\xBF\xBD";
+    out += kReplacement;
     text.remove_prefix(bad + 1);
   }
   return out;

@@ -30,6 +30,8 @@ class TextTokenizer {
   static TextTokenizer bytes();
   /// Words or subwords of every line; a line end is <eos>.
   static TextTokenizer lines(Tokenizer tokenizer);
+  /// As a pretrained model's folder says, with the tokens that it puts around a text.
+  static TextTokenizer pretrained(PretrainedTokenizer tokenizer);
 
   std::vector<int32_t> encode(std::string_view text) const;
   /// Bytes need not be UTF-8.
@@ -43,12 +45,17 @@ class TextTokenizer {
   int32_t size() const;
   int32_t unk() const;       // -1: nothing is unknown
   int32_t line_end() const;  // -1: there is none
+  /// The token that a text without any begins with: a line end, or that of a pretrained model; -1: there is none.
+  int32_t begin() const;
+  /// Null unless it is a pretrained model's.
+  const PretrainedTokenizer* pretrained() const;
   /// Ids that a model must never write: <unk>, <pad>, <bos>.
   std::vector<int32_t> never() const;
   /// The most bytes that a line may have.
   size_t most_line_bytes() const;
 
-  /// Writes tokenizer.text.txt ("characters", "bytes", or as Tokenizer does) and, if there is one, the vocabulary.
+  /// Writes tokenizer.text.txt ("characters", "bytes", or as Tokenizer does) and, if there is one, the vocabulary. That
+  /// of a pretrained model is refused.
   void save(const std::string& folder) const;
   static TextTokenizer load(const std::string& folder);
 
@@ -69,8 +76,10 @@ class TextStream {
  private:
   std::string rest_of_line();
 
+  std::string grown(bool whole);
+
   TextTokenizer tokenizer_;
-  std::vector<int32_t> line_;  // words and subwords: the tokens since the last line end,
+  std::vector<int32_t> line_;  // words and subwords: the tokens since the last line end; pretrained: the last ones,
   std::string shown_;          // and their text so far, with the prompt's
   std::string bytes_;          // the beginning of a character
 };

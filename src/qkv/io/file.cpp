@@ -62,4 +62,10 @@ std::shared_ptr<std::byte> InputFile::mapped() const {
   return {static_cast<std::byte*>(memory), [size = size_](std::byte* p) { ::munmap(p, size); }};
 }
 
+void drop_pages(const void* begin, size_t bytes) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE)), first = reinterpret_cast<uintptr_t>(begin),
+             inner = (first + page - 1) / page * page, end = (first + bytes) / page * page;
+  if (inner < end) ::madvise(reinterpret_cast<void*>(inner), end - inner, MADV_DONTNEED);
+}
+
 }  // namespace qkv

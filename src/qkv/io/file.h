@@ -37,4 +37,8 @@ class InputFile {
   uint64_t size_ = 0;
 };
 
+/// Lets the system take back the pages of a mapping that lie inside these bytes, which nobody has written to: they come
+/// from the file again when they are next used.
+void drop_pages(const void* begin, size_t bytes);
+
 }  // namespace qkv

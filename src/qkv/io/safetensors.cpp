@@ -211,9 +211,14 @@ Tensor SafetensorsFile::widened(const std::string& name, const SafetensorsInfo& 
   return out;
 }
 
+bool SafetensorsFile::stays(const std::string& name) const {
+  const SafetensorsInfo& found = info(name);
+  return found.dtype == Dtype::float32 && found.offset % sizeof(float) == 0 && found.bytes > 0;
+}
+
 Tensor SafetensorsFile::mapped(const std::string& name) const {
   const SafetensorsInfo& found = info(name);
-  if (found.dtype != Dtype::float32 || found.offset % sizeof(float) != 0 || found.bytes == 0) return tensor(name);
+  if (!stays(name)) return tensor(name);
   if (!pages_) pages_ = file_.mapped();
   return Tensor::borrowed(found.shape, reinterpret_cast<float*>(pages_.get() + found.offset), pages_);
 }

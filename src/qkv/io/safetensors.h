@@ -43,6 +43,8 @@ class SafetensorsFile {
   Array array(const std::string& name) const;
   /// The same as tensor(), but F32 stays in the file's own pages (InputFile::mapped) if it is aligned there.
   Tensor mapped(const std::string& name) const;
+  /// Whether mapped() leaves it in the file's pages.
+  bool stays(const std::string& name) const;
   /// Reads bytes of one tensor starting at `offset`, for streaming.
   void read(const std::string& name, uint64_t offset, std::span<std::byte> out) const;
 

@@ -64,6 +64,9 @@ void ReluKernel(const float* x, float* y, int64_t n) {
 void GeluKernel(const float* x, float* y, int64_t n) {
   Map(x, y, n, [](Floats d, Vec v) HWY_ATTR { return Gelu(d, v); });
 }
+void GeluTanhKernel(const float* x, float* y, int64_t n) {
+  Map(x, y, n, [](Floats d, Vec v) HWY_ATTR { return GeluTanh(d, v); });
+}
 void SiluKernel(const float* x, float* y, int64_t n) {
   Map(x, y, n, [](Floats d, Vec v) HWY_ATTR { return Silu(d, v); });
 }
@@ -96,6 +99,9 @@ void ReluBackYKernel(const float* y, const float* dy, float* dx, int64_t n) {
 }
 void GeluBackXKernel(const float* x, const float* dy, float* dx, int64_t n) {
   Map(x, dy, dx, n, [](Floats d, Vec v, Vec g) HWY_ATTR { return hn::Mul(g, GeluSlope(d, v)); });
+}
+void GeluTanhBackXKernel(const float* x, const float* dy, float* dx, int64_t n) {
+  Map(x, dy, dx, n, [](Floats d, Vec v, Vec g) HWY_ATTR { return hn::Mul(g, GeluTanhSlope(d, v)); });
 }
 void SiluBackXKernel(const float* x, const float* dy, float* dx, int64_t n) {
   Map(x, dy, dx, n, [](Floats d, Vec v, Vec g) HWY_ATTR {
@@ -141,12 +147,14 @@ QKV_UNARY(tanh, TanhKernel)
 QKV_UNARY(sigmoid, SigmoidKernel)
 QKV_UNARY(relu, ReluKernel)
 QKV_UNARY(gelu, GeluKernel)
+QKV_UNARY(gelu_tanh, GeluTanhKernel)
 QKV_UNARY(silu, SiluKernel)
 QKV_BINARY(abs_back_x, AbsBackXKernel)
 QKV_BINARY(tanh_back_y, TanhBackYKernel)
 QKV_BINARY(sigmoid_back_y, SigmoidBackYKernel)
 QKV_BINARY(relu_back_y, ReluBackYKernel)
 QKV_BINARY(gelu_back_x, GeluBackXKernel)
+QKV_BINARY(gelu_tanh_back_x, GeluTanhBackXKernel)
 QKV_BINARY(silu_back_x, SiluBackXKernel)
 QKV_BINARY(sqrt_back_y, SqrtBackYKernel)
 

@@ -35,6 +35,8 @@ void BiasActivation(Activation activation, float* z, float* y, const float* bias
                       [](Floats d, Vec v) HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Zero(d), v); });
     case Activation::gelu:
       return RowsWith(z, y, bias, w, [](Floats d, Vec v) HWY_ATTR { return Gelu(d, v); });
+    case Activation::gelu_tanh:
+      return RowsWith(z, y, bias, w, [](Floats d, Vec v) HWY_ATTR { return GeluTanh(d, v); });
     case Activation::tanh:
       return RowsWith(z, y, bias, w, [](Floats d, Vec v) HWY_ATTR { return Tanh(d, v); });
     case Activation::sigmoid:

@@ -172,6 +172,21 @@ HWY_INLINE Vec GeluSlope(Floats d, Vec x) {
   return hn::MulAdd(x, phi, hn::Mul(hn::Set(d, 0.5f), Erfc(d, hn::Mul(x, hn::Set(d, -0.70710678f)))));
 }
 
+/// x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3): GELU by a hyperbolic tangent, because sigmoid(2 u) = (1 + tanh
+/// u) / 2 (Hendrycks and Gimpel, 2016).
+HWY_INLINE Vec GeluTanh(Floats d, Vec x) {
+  const Vec cube = hn::Mul(hn::Mul(x, x), x);
+  return hn::Mul(x, Sigmoid(d, hn::Mul(hn::Set(d, 1.5957691f), hn::MulAdd(hn::Set(d, 0.044715f), cube, x))));
+}
+
+/// d GeluTanh / dx = s + x s (1 - s) 2 u', s = sigmoid(2 u). Where |x| > 100, s (1 - s) is 0, and u' need not grow.
+HWY_INLINE Vec GeluTanhSlope(Floats d, Vec x) {
+  const Vec one = hn::Set(d, 1.f), square = hn::Mul(x, x), scale = hn::Set(d, 1.5957691f);
+  const Vec s = Sigmoid(d, hn::Mul(scale, hn::MulAdd(hn::Set(d, 0.044715f), hn::Mul(square, x), x)));
+  const Vec slope = hn::Mul(scale, hn::MulAdd(hn::Set(d, 0.134145f), hn::Min(square, hn::Set(d, 10000.f)), one));
+  return hn::MulAdd(hn::Mul(x, hn::Mul(s, hn::Sub(one, s))), slope, s);
+}
+
 /// sin and cos: vector code up to 10,000, libm in double beyond, NaN for infinities. A lane's bits do not depend on the
 /// other lanes.
 template <bool kCos>

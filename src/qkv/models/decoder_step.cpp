@@ -72,7 +72,7 @@ class Step {
   template <class Part>
   Tensor by_length(const Rows& rows, const Part& part) const;
   template <class Sublayer>
-  Tensor residual(const Tensor& x, const LayerNorm& norm, const TransformerBlock& block, const Run& run,
+  Tensor residual(const Tensor& x, const Norm& norm, const TransformerBlock& block, const Run& run,
                   const Sublayer& f) const;
 
   const TransformerDecoder& decoder_;
@@ -130,9 +130,9 @@ void Step::commit() {
   for (int32_t& length : state_.lengths) ++length;
 }
 
-// LN(x + dropout(f(x))), or x + dropout(f(LN(x))): dropout only if a training run decodes.
+// norm(x + dropout(f(x))), or x + dropout(f(norm(x))): dropout only if a training run decodes.
 template <class Sublayer>
-Tensor Step::residual(const Tensor& x, const LayerNorm& norm, const TransformerBlock& block, const Run& run,
+Tensor Step::residual(const Tensor& x, const Norm& norm, const TransformerBlock& block, const Run& run,
                       const Sublayer& f) const {
   if (block.norm == NormPlace::post) return norm(x, f(x), block.dropout, run);
   const Tensor y = f(norm(x));
@@ -238,8 +238,7 @@ Tensor Step::operator()(int64_t begin, int64_t end) const {
     if (block.cross)
       x = residual(x, block.cross_norm, block, run.at("cross_norm"),
                    [&](const Tensor& in) { return cross(in, rows, run.at("cross")); });
-    x = residual(x, block.ffn_norm, block, run.at("ffn_norm"),
-                 [&](const Tensor& in) { return w.second(w.first(in, block.ffn.activation)); });
+    x = residual(x, block.ffn_norm, block, run.at("ffn_norm"), [&](const Tensor& in) { return w.ffn(in); });
   }
   return decoder_.stack.norm ? (*decoder_.stack.norm)(x) : x;
 }
@@ -260,9 +259,9 @@ Tensor TransformerDecoder::step(DecoderState& state, const Ids& tokens, const Ru
   const TapePause pause;
   Step step(*this, state, tokens, run);
   Tensor logits = Tensor::empty({R, V});
-  const int64_t ffn = stack.blocks.empty() ? 0 : stack.blocks[0].ffn.first.weight.size(0),
-                layer = 6 * d * d + 2 * d * ffn;
-  const double flops = 2.0 * static_cast<double>(R) * static_cast<double>(std::ssize(stack.blocks) * layer + d * V);
+  int64_t elements = d * V;
+  for (const StepWeights::Block& block : state.weights->blocks) elements += block.elements();
+  const double flops = 2.0 * static_cast<double>(R) * static_cast<double>(elements);
   const int64_t together = run.probe || run.training ? std::max<int64_t>(R, 1) : rows_together(R);
   // A large output layer is a product of its own, of all rows.
   const bool apart = V * d > kCachedOutput;
@@ -281,7 +280,7 @@ Tensor TransformerDecoder::step(DecoderState& state, const Ids& tokens, const Ru
       const TapePause here;  // this may be another caller's thread
       pass(begin, end);
     });
-  if (apart) last.in_parallel(states.ptr(), R, logits.mutable_ptr());
+  if (apart) last(states.ptr(), R, logits.mutable_ptr());
   step.commit();
   return logits;
 }

@@ -1,8 +1,10 @@
-// Products with panels, a block of columns at a time, so that the activation finds them in the cache.
+// Products with panels, a block of columns at a time.
 #include "qkv/models/step_weights.h"
 
 #include <algorithm>
 
+#include "qkv/core/parallel.h"
+#include "qkv/kernels/elementwise.h"
 #include "qkv/kernels/gemm.h"
 #include "qkv/kernels/linear.h"
 #include "qkv/models/transformer_decoder.h"
@@ -10,7 +12,9 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kColumns = 512;
+// A block of columns: its result is still in the cache for the activation, and there are enough for all threads.
+constexpr int64_t kMostColumns = 512, kLeastColumns = 64, kBlocks = 8;
+constexpr double kFlopsPerNanosecond = 60, kBytesPerNanosecond = 25;
 
 }  // namespace
 
@@ -24,38 +28,27 @@ StepLinear::StepLinear(const Linear& layer, Panels panels)
 
 void StepLinear::operator()(const float* x, int64_t rows, float* y, Activation activation) const {
   const int64_t N = weight_.size(0), K = weight_.size(1);
-  for (int64_t j = 0; j < N; j += kColumns) {
-    const int64_t columns = std::min(kColumns, N - j);
+  const auto elements = static_cast<double>(N * K);
+  const double ns =
+      elements * (sizeof(float) / kBytesPerNanosecond + 2.0 * static_cast<double>(rows) / kFlopsPerNanosecond);
+  const int64_t share = ((N + kBlocks - 1) / kBlocks + 15) / 16 * 16,
+                columns = std::clamp(detail::parallel_worthwhile(kBlocks, ns) ? share : N, kLeastColumns, kMostColumns);
+  parallel_ranges(N, columns, ns, [&](int64_t begin, int64_t end) {
     kernels::gemm({.transpose_b = Transpose::yes,
                    .M = rows,
-                   .N = columns,
+                   .N = end - begin,
                    .K = K,
                    .A = x,
                    .lda = K,
-                   .B = weight_.ptr() + j * K,
+                   .B = weight_.ptr() + begin * K,
                    .ldb = K,
-                   .C = y + j,
+                   .C = y + begin,
                    .ldc = N,
-                   .panels = panels_.defined() ? panels_.ptr() + j * K : nullptr,
-                   .bias = bias_.defined() ? bias_.ptr() + j : nullptr});
-    if (activation != Activation::none) kernels::bias_activation(activation, y + j, y + j, nullptr, {rows, columns, N});
-  }
-}
-
-void StepLinear::in_parallel(const float* x, int64_t rows, float* y) const {
-  const int64_t N = weight_.size(0), K = weight_.size(1);
-  kernels::gemm_parallel({.transpose_b = Transpose::yes,
-                          .M = rows,
-                          .N = N,
-                          .K = K,
-                          .A = x,
-                          .lda = K,
-                          .B = weight_.ptr(),
-                          .ldb = K,
-                          .C = y,
-                          .ldc = N,
-                          .panels = panels_.defined() ? panels_.ptr() : nullptr,
-                          .bias = bias_.defined() ? bias_.ptr() : nullptr});
+                   .panels = panels_.defined() ? panels_.ptr() + begin * K : nullptr,
+                   .bias = bias_.defined() ? bias_.ptr() + begin : nullptr});
+    if (activation != Activation::none)
+      kernels::bias_activation(activation, y + begin, y + begin, nullptr, {rows, end - begin, N});
+  });
 }
 
 Tensor StepLinear::operator()(const Tensor& x, Activation activation) const {
@@ -66,12 +59,42 @@ Tensor StepLinear::operator()(const Tensor& x, Activation activation) const {
   return y;
 }
 
+StepFeedForward::StepFeedForward(const AnyFeedForward& network, StepLinear::Panels panels)
+    : last_(network.last(), panels) {
+  if (const auto* plain = network.as<FeedForward>()) {
+    first_ = StepLinear(plain->first, panels);
+    activation_ = plain->activation;
+  } else {
+    const auto& gated = *network.as<GatedFeedForward>();
+    first_ = StepLinear(gated.gate, panels);
+    up_ = StepLinear(gated.up, panels);
+    activation_ = gated.activation;
+  }
+}
+
+Tensor StepFeedForward::operator()(const Tensor& x) const {
+  Tensor hidden = first_(x, activation_);
+  if (up_) kernels::mul(hidden.ptr(), (*up_)(x).ptr(), hidden.mutable_ptr(), hidden.numel());
+  return last_(hidden);
+}
+
+int64_t StepWeights::Block::elements() const {
+  int64_t sum = ffn.elements();
+  for (const StepLinear* layer : {&q, &k, &v, &out, &cross_q, &cross_out}) sum += layer->elements();
+  return sum;
+}
+
 StepWeights::StepWeights(const TransformerDecoder& decoder, StepLinear::Panels panels)
     : output(decoder.output, panels) {
   const auto ready = [&](const Linear& layer) { return StepLinear(layer, panels); };
   for (const TransformerBlock& b : decoder.stack.blocks) {
-    Block block{ready(b.self.to_q), ready(b.self.to_k), ready(b.self.to_v), ready(b.self.to_out), {}, {},
-                ready(b.ffn.first), ready(b.ffn.second)};
+    Block block{ready(b.self.to_q),
+                ready(b.self.to_k),
+                ready(b.self.to_v),
+                ready(b.self.to_out),
+                {},
+                {},
+                StepFeedForward(b.ffn, panels)};
     if (b.cross) {
       block.cross_q = ready(b.cross->to_q);
       block.cross_out = ready(b.cross->to_out);

@@ -1,6 +1,7 @@
 // The weights of a decoder in a form for decoding, which repeats the same products with few rows.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "qkv/models/transformer_decoder.h"
@@ -18,12 +19,12 @@ class StepLinear {
   StepLinear(const Linear& layer, Panels panels);
   int64_t in() const { return weight_.size(1); }
   int64_t out() const { return weight_.size(0); }
+  int64_t elements() const { return weight_.defined() ? in() * out() : 0; }
   /// Whether it was made from this layer.
   bool is_of(const Linear& layer) const { return weight_.ptr() == layer.weight.ptr(); }
-  /// activation(x weight^T + bias), x (rows, in), y (rows, out), on the calling thread.
+  /// activation(x weight^T + bias), x (rows, in), y (rows, out). Columns in parallel, so that the weight is read once
+  /// for all rows, unless rows already are.
   void operator()(const float* x, int64_t rows, float* y, Activation activation = Activation::none) const;
-  /// The same for a matrix that no cache holds: columns in parallel, so that the weight is read once for all rows.
-  void in_parallel(const float* x, int64_t rows, float* y) const;
   bool has_panels() const { return panels_.defined(); }
   /// (..., in) -> (..., out)
   Tensor operator()(const Tensor& x, Activation activation = Activation::none) const;
@@ -32,11 +33,28 @@ class StepLinear {
   Tensor weight_, bias_, panels_;
 };
 
+/// The same for a feed-forward network of either kind.
+class StepFeedForward {
+ public:
+  StepFeedForward() = default;
+  StepFeedForward(const AnyFeedForward& network, StepLinear::Panels panels);
+  int64_t elements() const { return first_.elements() + (up_ ? up_->elements() : 0) + last_.elements(); }
+  /// (..., in) -> (..., out)
+  Tensor operator()(const Tensor& x) const;
+
+ private:
+  StepLinear first_, last_;       // first_: with the activation
+  std::optional<StepLinear> up_;  // what it is multiplied by, if it is a gate
+  Activation activation_ = Activation::none;
+};
+
 struct StepWeights {
   struct Block {
     StepLinear q, k, v, out;  // of self-attention
     StepLinear cross_q, cross_out;
-    StepLinear first, second;  // of the feed-forward network
+    StepFeedForward ffn;
+    /// Of all matrices.
+    int64_t elements() const;
   };
   std::vector<Block> blocks;
   StepLinear output;

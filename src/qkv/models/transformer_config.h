@@ -14,7 +14,7 @@
 
 namespace QKV_API qkv {
 
-/// Where layer normalisation is: after the residual sum, as in the book, or before the sublayer, with one more at the
+/// Where norms are: after the residual sum, as in the book, or before the sublayer, with one more at the
 /// end.
 enum class NormPlace { post, pre };
 constexpr std::array<std::string_view, 2> names(NormPlace) { return {"post", "pre"}; }
@@ -36,12 +36,16 @@ struct TransformerConfig {
   std::optional<float> self_dropout = {};
   float inner_dropout = 0;
   NormPlace norm = NormPlace::post;
+  NormKind norm_kind = NormKind::layer;
   float norm_eps = kNormEps;
+  FeedForwardKind ffn_kind = FeedForwardKind::plain;
   Activation activation = Activation::relu;
   PositionKind positions = PositionKind::sinusoidal;
   Waves waves = Waves::pairs;    // of sinusoidal positions
   int64_t max_positions = 1000;  // of a learned table
   int64_t max_distance = 32;     // of relative positions; larger distances are clipped to it
+  double rotary_base = 10000;    // of rotary positions
+  RotaryPairs rotary_pairs = RotaryPairs::neighbours;
   ScorerKind attention = ScorerKind::scaled_dot;
   ScorerMaker own_scorer = {};  // your own scorer in every attention instead; configuration files cannot name it
   /// For self-attention. An attention from a decoder to its encoder is exact, and so is a decoder's own if the kind has
@@ -106,10 +110,13 @@ struct TransformerConfig {
     f("ffn", tr("hidden units of the feed-forward network"), ffn, 1, 1'000'000);
     f("decoder_layers", tr("layers of the decoder; same: as many as the encoder's"), decoder_layers, Open{"same", "0"},
       1, 64);
-    f("norm", tr("layer norm after the residual sum, or before each sublayer"), norm);
+    f("norm", tr("norms after the residual sum, or before each sublayer"), norm);
     f("activation", tr("activation of the feed-forward network"), activation,
-      std::vector{Activation::relu, Activation::gelu, Activation::silu});
-    f("norm_eps", tr("added to the variance in layer norms"), norm_eps, 1e-12, 1);
+      std::vector{Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu});
+    f("norm_kind", tr("layer: norms divide by the deviation from the mean; rms: by the root mean square"), norm_kind);
+    f("norm_eps", tr("added to the variance or the mean square in norms"), norm_eps, 1e-12, 1);
+    f("ffn_kind", tr("gated: the hidden units of the feed-forward network are multiplied by a second projection"),
+      ffn_kind);
     f("positions", tr("kind of positional encoding"), positions);
     f("waves",
       tr("sinusoidal positions: sines and cosines in pairs, as in the book, or sines in the first half of the columns "
@@ -119,11 +126,16 @@ struct TransformerConfig {
       10'000'000);
     f("max_distance", tr("largest distance of relative positions; larger ones are clipped to it"), max_distance, 0,
       1'000'000);
+    f("rotary_base", tr("rotary positions: pair c of a head of width D turns by base^(-2c / D) per token"), rotary_base,
+      1, 1e12);
+    f("rotary_pairs",
+      tr("rotary positions: elements 2c and 2c + 1 of a head are a pair, or element c and that half a head further"),
+      rotary_pairs);
     f("attention_dropout", tr("dropout on attention weights; same: as dropout"), attention_dropout, Open{"same", "-1"},
       0, 0.99);
     f("bias", tr("the projections of attention have biases"), bias);
     f("ffn_bias", tr("the feed-forward network has biases"), ffn_bias);
-    f("norm_bias", tr("layer norms have biases"), norm_bias);
+    f("norm_bias", tr("norms of kind layer have biases"), norm_bias);
     f("output_bias", tr("the output layer has a bias"), output_bias);
     f("scale_embeddings", tr("embeddings are multiplied by the square root of hidden"), scale_embeddings);
     f("tied", tr("one matrix for both embeddings and the output layer; needs shared_vocabulary"), tied);

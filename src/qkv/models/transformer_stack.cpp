@@ -30,27 +30,33 @@ MultiHead heads(const TransformerConfig& o, int64_t count, PositionKind position
                     .dropout = o.attention_rate(),
                     .positions = positions,
                     .max_distance = o.max_distance,
+                    .rotation = {.base = o.rotary_base, .pairs = o.rotary_pairs},
                     .kind = kind},
                    rng);
 }
 
+Norm norm_of(const TransformerConfig& o) { return {o.norm_kind, o.hidden, bias_if(o.norm_bias), o.norm_eps}; }
+
 // A sublayer with residual, dropout and norm. Post-norm: LN(x + dropout(f(x))); pre-norm: x + dropout(f(LN(x))).
 template <class Sublayer>
-Tensor residual(const Tensor& x, const LayerNorm& norm, NormPlace place, float rate, const Run& run,
-                const Sublayer& f) {
+Tensor residual(const Tensor& x, const Norm& norm, NormPlace place, float rate, const Run& run, const Sublayer& f) {
   if (place == NormPlace::post) return norm(x, f(x), rate, run);
   return add(x, dropout(f(norm(x)), rate, run));
 }
 
-// The same as ffn(x) in less memory and a little more time.
-Tensor in_stretches(const FeedForward& ffn, const Tensor& x) {
-  return feed_forward(x, ffn.first.weight, ffn.first.bias, ffn.second.weight, ffn.second.bias, ffn.activation);
+// The same as ffn(x); a plain network in less memory and a little more time.
+Tensor in_stretches(const AnyFeedForward& ffn, const Tensor& x) {
+  const auto* plain = ffn.as<FeedForward>();
+  if (!plain) return ffn(x);
+  return feed_forward(x, plain->first.weight, plain->first.bias, plain->second.weight, plain->second.bias,
+                      plain->activation);
 }
 
 // The parameters of a sublayer and of its norm.
 template <class Sublayer>
-std::vector<Tensor> weights_of(const Sublayer& sublayer, const LayerNorm& norm) {
-  std::vector<Tensor> out{norm.gamma, norm.beta};
+std::vector<Tensor> weights_of(const Sublayer& sublayer, const Norm& norm) {
+  std::vector<Tensor> out;
+  for (const NamedTensor& p : parameters(norm)) out.push_back(p.tensor);
   for (const NamedTensor& p : parameters(sublayer)) out.push_back(p.tensor);
   return out;
 }
@@ -67,16 +73,16 @@ Run run_of(const Run& run, Pass pass) {
 TransformerBlock::TransformerBlock(const TransformerConfig& o, Cross with_cross, const Rng& rng, AttentionPart part,
                                    int64_t layer)
     : self(heads(o, o.heads_of(part, layer), o.positions, o.kind_of(with_cross == Cross::yes), rng.at("self"))),
-      self_norm(o.hidden, bias_if(o.norm_bias), o.norm_eps),
-      ffn(o.hidden, o.ffn, o.hidden, rng.at("ffn"), o.activation, bias_if(o.ffn_bias)),
-      ffn_norm(o.hidden, bias_if(o.norm_bias), o.norm_eps),
+      self_norm(norm_of(o)),
+      ffn(o.ffn_kind, o.hidden, o.ffn, o.hidden, rng.at("ffn"), o.activation, bias_if(o.ffn_bias)),
+      ffn_norm(norm_of(o)),
       norm(o.norm),
       dropout(o.dropout),
       self_dropout(o.self_dropout.value_or(o.dropout)),
       inner_dropout(o.inner_dropout) {
   if (with_cross == Cross::no) return;
   cross = heads(o, o.heads_of(AttentionPart::cross, layer), PositionKind::none, {}, rng.at("cross"));
-  cross_norm = LayerNorm(o.hidden, bias_if(o.norm_bias), o.norm_eps);
+  cross_norm = norm_of(o);
 }
 
 Tensor TransformerBlock::self_part(const Tensor& x, const Mask& mask, const Run& run, KeyValues* kept) const {
@@ -98,7 +104,7 @@ Tensor TransformerBlock::ffn_part(const Tensor& x, const Run& run) const {
 
 Tensor TransformerBlock::ffn_of(const Tensor& x, const Run& run) const {
   if (inner_dropout == 0) return ffn(x);
-  return ffn.second(qkv::dropout(ffn.first(x, ffn.activation), inner_dropout, run.at("ffn")));
+  return ffn.last()(qkv::dropout(ffn.hidden(x), inner_dropout, run.at("ffn")));
 }
 
 Tensor TransformerBlock::first_token(const Tensor& x, const Run& run) const {
@@ -138,10 +144,11 @@ TransformerStack::TransformerStack(const TransformerConfig& o, int64_t layers, C
   check(o.heads > 0 && o.hidden % o.heads == 0, "[transformer] a width of ", o.hidden, " is not divisible by ", o.heads,
         " heads");
   for (int64_t i = 0; i < layers; ++i) blocks.emplace_back(o, cross, rng.at(static_cast<uint64_t>(i)), self, i);
-  if (o.norm == NormPlace::pre) norm = LayerNorm(o.hidden, bias_if(o.norm_bias), o.norm_eps);
+  if (o.norm == NormPlace::pre) norm = norm_of(o);
   if (o.init == TransformerConfig::Init::gpt2)
     gpt2_matrices(*this, layers, rng.at("gpt2"), [](const std::string& name) {
-      return name.ends_with(".to_out.weight") || name.ends_with(".ffn.second.weight");
+      return name.ends_with(".to_out.weight") || name.ends_with(".ffn.second.weight") ||
+             name.ends_with(".ffn.down.weight");
     });
   else if (o.init != TransformerConfig::Init::pytorch)
     xavier_matrices(*this, rng.at("xavier"));

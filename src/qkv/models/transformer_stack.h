@@ -16,11 +16,11 @@ enum class Cross { no, yes };
 /// Self-attention, optional attention to a memory, and the feed-forward network, each with residual, dropout and norm.
 struct TransformerBlock {
   MultiHead self;
-  LayerNorm self_norm;
+  Norm self_norm;
   std::optional<MultiHead> cross;
-  LayerNorm cross_norm;
-  FeedForward ffn;
-  LayerNorm ffn_norm;
+  Norm cross_norm;
+  AnyFeedForward ffn;
+  Norm ffn_norm;
   NormPlace norm = NormPlace::post;
   float dropout = 0, self_dropout = 0, inner_dropout = 0;  // of outputs, of self-attention's, and inside ffn
 
@@ -67,7 +67,7 @@ struct Memory {
 
 struct TransformerStack {
   std::vector<TransformerBlock> blocks;
-  std::optional<LayerNorm> norm;  // of the last output; pre-norm only
+  std::optional<Norm> norm;  // of the last output; pre-norm only
   bool recompute = false;
 
   TransformerStack() = default;

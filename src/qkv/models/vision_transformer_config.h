@@ -56,7 +56,7 @@ struct VisionTransformerConfig {
     f("embedding_dropout", tr("dropout on the sum of patches and positions"), embedding_dropout, 0, 0.99);
     f("norm", tr("layer norm after the residual sum, or before each sublayer"), norm);
     f("activation", tr("activation of the feed-forward network"), activation,
-      std::vector{Activation::relu, Activation::gelu});
+      std::vector{Activation::relu, Activation::gelu, Activation::gelu_tanh});
     f("attention", tr("attention scoring function"), attention,
       std::vector{ScorerKind::additive, ScorerKind::dot, ScorerKind::scaled_dot, ScorerKind::bilinear,
                   ScorerKind::cosine, ScorerKind::gaussian});

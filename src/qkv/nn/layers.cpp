@@ -3,6 +3,7 @@
 
 #include "qkv/nn/init.h"
 #include "qkv/ops/dropout.h"
+#include "qkv/ops/elementwise.h"
 #include "qkv/ops/embedding.h"
 #include "qkv/ops/norm.h"
 
@@ -26,8 +27,24 @@ Tensor LayerNorm::operator()(const Tensor& x, const Tensor& y, float dropout_rat
   return residual_layer_norm(x, y, gamma, beta, dropout_rate, run, eps);
 }
 
-RmsNorm::RmsNorm(int64_t width) : gamma(parameter(ones({width}))) {}
-Tensor RmsNorm::operator()(const Tensor& x) const { return rms_norm(x, gamma); }
+RmsNorm::RmsNorm(int64_t width, float epsilon) : gamma(parameter(ones({width}))), eps(epsilon) {}
+Tensor RmsNorm::operator()(const Tensor& x) const { return rms_norm(x, gamma, eps); }
+Tensor RmsNorm::operator()(const Tensor& x, const Tensor& y, float dropout_rate, const Run& run) const {
+  return rms_norm(add(x, dropout(y, dropout_rate, run)), gamma, eps);
+}
+
+Norm::Norm(NormKind kind, int64_t width, Linear::Bias with_bias, float eps) {
+  if (kind == NormKind::layer)
+    kind_ = LayerNorm(width, with_bias, eps);
+  else
+    kind_ = RmsNorm(width, eps);
+}
+Tensor Norm::operator()(const Tensor& x) const {
+  return std::visit([&](const auto& norm) { return norm(x); }, kind_);
+}
+Tensor Norm::operator()(const Tensor& x, const Tensor& y, float dropout_rate, const Run& run) const {
+  return std::visit([&](const auto& norm) { return norm(x, y, dropout_rate, run); }, kind_);
+}
 
 Tensor Dropout::operator()(const Tensor& x, const Run& run) const { return dropout(x, rate, run); }
 
@@ -36,5 +53,31 @@ FeedForward::FeedForward(int64_t width, int64_t hidden, int64_t out, const Rng& 
     : first(width, hidden, rng.at("first"), with_bias),
       second(hidden, out, rng.at("second"), with_bias),
       activation(between) {}
+
+GatedFeedForward::GatedFeedForward(int64_t width, int64_t hidden, int64_t out, const Rng& rng, Activation between,
+                                   Linear::Bias with_bias)
+    : gate(width, hidden, rng.at("gate"), with_bias),
+      up(width, hidden, rng.at("up"), with_bias),
+      down(hidden, out, rng.at("down"), with_bias),
+      activation(between) {}
+Tensor GatedFeedForward::hidden(const Tensor& x) const { return mul(gate(x, activation), up(x)); }
+
+AnyFeedForward::AnyFeedForward(FeedForwardKind kind, int64_t width, int64_t hidden, int64_t out, const Rng& rng,
+                               Activation between, Linear::Bias with_bias) {
+  if (kind == FeedForwardKind::plain)
+    kind_ = FeedForward(width, hidden, out, rng, between, with_bias);
+  else
+    kind_ = GatedFeedForward(width, hidden, out, rng, between, with_bias);
+}
+Tensor AnyFeedForward::operator()(const Tensor& x) const {
+  return std::visit([&](const auto& network) { return network(x); }, kind_);
+}
+Tensor AnyFeedForward::hidden(const Tensor& x) const {
+  return std::visit([&](const auto& network) { return network.hidden(x); }, kind_);
+}
+const Linear& AnyFeedForward::last() const {
+  const auto* plain = as<FeedForward>();
+  return plain ? plain->second : as<GatedFeedForward>()->down;
+}
 
 }  // namespace qkv

@@ -1,6 +1,10 @@
 // Small layers to build models from. A layer is a struct of its parameters; calling it runs it.
 #pragma once
 
+#include <array>
+#include <string_view>
+#include <variant>
+
 #include "qkv/core/api.h"
 #include "qkv/nn/module.h"
 #include "qkv/ops/matmul.h"
@@ -53,14 +57,43 @@ struct LayerNorm {
   }
 };
 
-/// Divides the last axis by its root mean square, then gamma y.
+/// Divides the last axis by its root mean square, then gamma y (Zhang and Sennrich, 2019).
 struct RmsNorm {
-  Tensor gamma;  // (width)
+  Tensor gamma;          // (width)
+  float eps = kNormEps;  // added to the mean square
 
   RmsNorm() = default;
-  explicit RmsNorm(int64_t width);
+  explicit RmsNorm(int64_t width, float eps = kNormEps);
   Tensor operator()(const Tensor& x) const;
+  /// rms_norm(x + dropout(y)).
+  Tensor operator()(const Tensor& x, const Tensor& y, float dropout_rate, const Run& run) const;
   void visit(auto&& f) { f("gamma", gamma); }
+};
+
+/// What a norm divides by: the deviation from the mean, or the root mean square.
+enum class NormKind { layer, rms };
+constexpr std::array<std::string_view, 2> names(NormKind) { return {"layer", "rms"}; }
+
+/// A norm of either kind, as a configuration names it.
+class Norm {
+ public:
+  Norm() = default;
+  /// `with_bias` is for layer norm; RMS norm has none.
+  Norm(NormKind kind, int64_t width, Linear::Bias with_bias, float eps);
+  Tensor operator()(const Tensor& x) const;
+  /// The norm of x + dropout(y).
+  Tensor operator()(const Tensor& x, const Tensor& y, float dropout_rate, const Run& run) const;
+  /// Null for another kind.
+  template <class Kind>
+  const Kind* as() const {
+    return std::get_if<Kind>(&kind_);
+  }
+  void visit(auto&& f) {
+    std::visit([&](auto& norm) { norm.visit(f); }, kind_);
+  }
+
+ private:
+  std::variant<LayerNorm, RmsNorm> kind_;
 };
 
 /// Zeroes elements with that probability in training and scales the others up; nothing otherwise.
@@ -79,11 +112,58 @@ struct FeedForward {
   FeedForward() = default;
   FeedForward(int64_t width, int64_t hidden, int64_t out, const Rng& rng, Activation between = Activation::relu,
               Linear::Bias with_bias = Linear::Bias::yes);
-  Tensor operator()(const Tensor& x) const { return second(first(x, activation)); }
+  Tensor operator()(const Tensor& x) const { return second(hidden(x)); }
+  /// What `second` reads.
+  Tensor hidden(const Tensor& x) const { return first(x, activation); }
   void visit(auto&& f) {
     f("first", first);
     f("second", second);
   }
+};
+
+/// down(activation(gate(x)) * up(x)), the same at every position: with silu, SwiGLU (Shazeer, 2020).
+struct GatedFeedForward {
+  Linear gate, up, down;
+  Activation activation = Activation::silu;
+
+  GatedFeedForward() = default;
+  GatedFeedForward(int64_t width, int64_t hidden, int64_t out, const Rng& rng, Activation between = Activation::silu,
+                   Linear::Bias with_bias = Linear::Bias::no);
+  Tensor operator()(const Tensor& x) const { return down(hidden(x)); }
+  /// What `down` reads.
+  Tensor hidden(const Tensor& x) const;
+  void visit(auto&& f) {
+    f("gate", gate);
+    f("up", up);
+    f("down", down);
+  }
+};
+
+/// Whether the hidden values of a feed-forward network are multiplied by a gate.
+enum class FeedForwardKind { plain, gated };
+constexpr std::array<std::string_view, 2> names(FeedForwardKind) { return {"plain", "gated"}; }
+
+/// A feed-forward network of either kind, as a configuration names it.
+class AnyFeedForward {
+ public:
+  AnyFeedForward() = default;
+  AnyFeedForward(FeedForwardKind kind, int64_t width, int64_t hidden, int64_t out, const Rng& rng, Activation between,
+                 Linear::Bias with_bias);
+  Tensor operator()(const Tensor& x) const;
+  /// The same in two parts, for dropout between them.
+  Tensor hidden(const Tensor& x) const;
+  const Linear& last() const;
+  /// Null for another kind.
+  template <class Kind>
+  const Kind* as() const {
+    return std::get_if<Kind>(&kind_);
+  }
+  void visit(auto&& f) {
+    std::visit([&](auto& network) { network.visit(f); }, kind_);
+  }
+
+ private:
+  std::variant<FeedForward, GatedFeedForward> kind_;
 };
 
 }  // namespace qkv

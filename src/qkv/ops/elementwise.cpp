@@ -180,6 +180,13 @@ Tensor gelu(const Tensor& x) {
   return y;
 }
 
+// y = x s, s = (1 + tanh u) / 2, u = sqrt(2 / pi) (x + 0.044715 x^3).   dx = dy (s + x s (1 - s) 2 du/dx)
+Tensor gelu_tanh(const Tensor& x) {
+  Tensor y = mapped("gelu_tanh", x, kCostly, kernels::gelu_tanh);
+  record("gelu_tanh", y, {&x}, [x = x](Pull& p) { p.give(0, pulled(kernels::gelu_tanh_back_x, x, p.dy(), kCostly)); });
+  return y;
+}
+
 // y = x s, s = 1 / (1 + e^-x).   dx = dy s (1 + x (1 - s))
 Tensor silu(const Tensor& x) {
   Tensor y = mapped("silu", x, kCostly, kernels::silu);

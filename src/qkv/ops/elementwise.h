@@ -32,7 +32,8 @@ Tensor sigmoid(const Tensor& x);
 Tensor relu(const Tensor& x);
 /// x Phi(x), Phi the normal distribution function.
 Tensor gelu(const Tensor& x);
-
+/// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2: close to gelu, as GPT-2 computes it.
+Tensor gelu_tanh(const Tensor& x);
 /// x / (1 + e^-x), also called swish.
 Tensor silu(const Tensor& x);
 /// x no smaller than low and no larger than high. Its derivative is 1 at both limits, 0 outside.

@@ -128,16 +128,19 @@ void pull_right(const Product& p, const float* a, const float* dy, const GradTar
 }
 
 // Whether the derivative is computed from z; for the others, from y = activation(z).
-bool keeps_input(Activation activation) { return activation == Activation::gelu || activation == Activation::silu; }
+bool keeps_input(Activation activation) {
+  return activation == Activation::gelu || activation == Activation::gelu_tanh || activation == Activation::silu;
+}
 
 // dz = dy activation'(z), from what forward kept, z or y. Overwrites dy if nobody else holds it.
 Tensor activation_back(Activation activation, const Tensor& kept, const Tensor& dy) {
   constexpr int64_t kBlock = 1 << 14;
-  kernels::Binary* const kernel = activation == Activation::relu   ? kernels::relu_back_y
-                                  : activation == Activation::gelu ? kernels::gelu_back_x
-                                  : activation == Activation::silu ? kernels::silu_back_x
-                                  : activation == Activation::tanh ? kernels::tanh_back_y
-                                                                   : kernels::sigmoid_back_y;
+  kernels::Binary* const kernel = activation == Activation::relu        ? kernels::relu_back_y
+                                  : activation == Activation::gelu      ? kernels::gelu_back_x
+                                  : activation == Activation::gelu_tanh ? kernels::gelu_tanh_back_x
+                                  : activation == Activation::silu      ? kernels::silu_back_x
+                                  : activation == Activation::tanh      ? kernels::tanh_back_y
+                                                                        : kernels::sigmoid_back_y;
   Tensor dz = dy.sole_owner() ? dy : Tensor::empty(kept.shape());
   const double ns = (keeps_input(activation) ? 1.5 : 0.3) * static_cast<double>(dz.numel());
   parallel_ranges(dz.numel(), kBlock, ns, [&](int64_t begin, int64_t end) {

@@ -11,6 +11,8 @@
 #include "qkv/core/numbers.h"
 #include "qkv/data/pretrained_tokenizer.h"
 #include "qkv/data/text.h"
+#include "qkv/tasks/pretrained/language.h"
+#include "qkv/tasks/pretrained/llama2c.h"
 #include "qkv/tasks/pretrained/translation.h"
 #include "qkv/tasks/pretrained/weights.h"
 
@@ -18,18 +20,40 @@ namespace qkv::report {
 
 namespace fs = std::filesystem;
 
-PretrainedReport report_pretrained(const std::string& folder) {
-  PretrainedReport out;
-  out.path = folder;
-  out.architecture = architecture_of(folder);
+namespace {
+
+void describe(const PretrainedTokenizer& tokenizer, PretrainedReport& out) {
+  out.tokenizer = tokenizer.kind();
+  out.tokens = tokenizer.size();
+}
+
+void describe_translation(const std::string& folder, PretrainedReport& out) {
   const PretrainedTranslation opened = open_pretrained_translation(folder);
   out.model = opened.model->facts().summary;
   out.positions = opened.positions;
   out.parameters = static_cast<uint64_t>(opened.model->parameters().count());
-  out.types = PretrainedWeights(folder).types();
-  const PretrainedTokenizer tokenizer = PretrainedTokenizer::open(folder, name_of(out.architecture));
-  out.tokenizer = tokenizer.kind();
-  out.tokens = tokenizer.size();
+  describe(PretrainedTokenizer::open(folder, name_of(out.architecture)), out);
+}
+
+void describe_language(const std::string& folder, PretrainedReport& out) {
+  const PretrainedLanguage opened = open_pretrained_language(folder);
+  out.model = opened.config.model.facts().summary;
+  out.positions = opened.config.model.context;
+  out.parameters = static_cast<uint64_t>(count_parameters(*opened.model));
+  describe(*opened.tokenizer.pretrained(), out);
+}
+
+}  // namespace
+
+PretrainedReport report_pretrained(const std::string& folder) {
+  PretrainedReport out;
+  out.path = folder;
+  out.architecture = architecture_of(folder);
+  if (task_of(out.architecture) == TaskKind::translation)
+    describe_translation(folder, out);
+  else
+    describe_language(folder, out);
+  out.types = is_llama2c_folder(folder) ? Llama2cWeights(folder).types() : PretrainedWeights(folder).types();
   out.licence = licence_of(folder);
   for (const std::string& path : files_of(folder)) {
     std::error_code gone;

@@ -150,7 +150,7 @@ Json openai_completions(const Call& call) {
       choices.push_back({{"text", (in.flag("echo", false) ? prompts[p] : "") + text.text},
                          {"index", choices.size()},
                          {"logprobs", in.has("logprobs") ? logprobs_json(*generator, text) : Json()},
-                         {"finish_reason", name_of(text.end)}});
+                         {"finish_reason", text.end == TextEnd::length ? "length" : "stop"}});
     }
   }
   Json out = {{"id", "cmpl-qkv"}, {"object", "text_completion"}, {"created", 0}, {"model", model.name}};

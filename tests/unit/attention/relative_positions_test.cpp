@@ -121,7 +121,7 @@ TEST(Rotary, Errors) {
             }),
             "[rotate] pairs need an even width, got (1, 2, 3, 5)");
   EXPECT_EQ(error_of([] {
-              rotate(zeros({1, 2, 3, 4}), HeadAxis::outer, 0, -1);
+              rotate(zeros({1, 2, 3, 4}), HeadAxis::outer, 0, {.base = -1});
             }),
             "[rotate] the base must be positive, got -1");
   EXPECT_EQ(error_of([] {
@@ -178,7 +178,7 @@ TEST(RelativePositions, ALongSequenceTakesMemoryInProportion) {
 
 TEST(RelativePositions, AgreeWithPyTorch) {
   const SafetensorsFile file(QKV_SOURCE_DIR "/tests/golden/positions.safetensors");
-  for (const std::string name : {"relative", "alibi", "rotary"})
+  for (const std::string name : {"relative", "alibi", "rotary", "rotary_halves"})
     for (AttendPath path : {AttendPath::fused, AttendPath::composed}) {
       const auto leaf = [&](const char* part) { return parameter(file.tensor(name + "." + part)); };
       const auto golden = [&](const char* part) { return Array(file.tensor(name + "." + part)); };
@@ -190,9 +190,10 @@ TEST(RelativePositions, AgreeWithPyTorch) {
       Mask mask;
       if (name == "relative") mask = Mask::relative(bias(queries, keys));
       if (name == "alibi") mask = Mask::causal() & Mask::relative(Alibi{q.size(1)}(queries, keys));
-      const bool turn = name == "rotary";
-      const Tensor y = attend(ScaledDot{}, turn ? rotate(q, HeadAxis::outer, 6) : q,
-                              turn ? rotate(k, HeadAxis::outer) : k, v, mask, {}, {.path = path})
+      const bool turn = name.starts_with("rotary");
+      const Rotation rotation{.pairs = name == "rotary" ? RotaryPairs::neighbours : RotaryPairs::halves};
+      const Tensor y = attend(ScaledDot{}, turn ? rotate(q, HeadAxis::outer, 6, rotation) : q,
+                              turn ? rotate(k, HeadAxis::outer, 0, rotation) : k, v, mask, {}, {.path = path})
                            .output;
       tape.backward(y, file.tensor(name + ".dy"));
       expect_near(y, golden("output"), 1e-5, name);

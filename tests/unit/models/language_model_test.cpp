@@ -60,11 +60,11 @@ TEST(LanguageModel, StartsLikeGpt2) {
   const TransformerBlock& block = model.single->stack.blocks[1];
   EXPECT_NEAR(deviation(model.single->embedding.weight), 0.02, 0.0005);
   EXPECT_NEAR(deviation(block.self.to_q.weight), 0.02, 0.0005);
-  EXPECT_NEAR(deviation(block.ffn.first.weight), 0.02, 0.0005);
+  EXPECT_NEAR(deviation(block.ffn.as<FeedForward>()->first.weight), 0.02, 0.0005);
   EXPECT_NEAR(deviation(block.self.to_out.weight), 0.02 / std::sqrt(8), 0.0002);
-  EXPECT_NEAR(deviation(block.ffn.second.weight), 0.02 / std::sqrt(8), 0.0002);
+  EXPECT_NEAR(deviation(block.ffn.as<FeedForward>()->second.weight), 0.02 / std::sqrt(8), 0.0002);
   EXPECT_EQ(deviation(block.self.to_q.bias), 0);
-  EXPECT_EQ(deviation(block.ffn.first.bias), 0);
+  EXPECT_EQ(deviation(block.ffn.as<FeedForward>()->first.bias), 0);
   EXPECT_EQ(model.output().weight.ptr(), model.single->embedding.weight.ptr());
   EXPECT_FALSE(model.output().bias.defined());
   // Untied, the output layer starts like every other matrix.

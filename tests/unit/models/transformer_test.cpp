@@ -46,6 +46,24 @@ std::vector<Variant> variants() {
     o.activation = Activation::gelu;
   });
   add("silu", [](TransformerConfig& o) { o.activation = Activation::silu; });
+  add("RMS norm after the sum, gelu-tanh", [](TransformerConfig& o) {
+    o.norm_kind = NormKind::rms;
+    o.activation = Activation::gelu_tanh;
+  });
+  add("gated", [](TransformerConfig& o) { o.ffn_kind = FeedForwardKind::gated; });
+  add("Llama's layout", [](TransformerConfig& o) {
+    o.heads = 4;
+    o.key_heads = 2;
+    o.norm = NormPlace::pre;
+    o.norm_kind = NormKind::rms;
+    o.norm_eps = 1e-6f;
+    o.ffn_kind = FeedForwardKind::gated;
+    o.activation = Activation::silu;
+    o.positions = PositionKind::rotary;
+    o.rotary_base = 500;
+    o.rotary_pairs = RotaryPairs::halves;
+    o.ffn_bias = o.norm_bias = o.output_bias = false;
+  });
   add("tied, biases", [](TransformerConfig& o) {
     o.tied = true;
     o.bias = true;
@@ -172,7 +190,7 @@ TEST(Transformer, StartsAsTheBooksPyTorchModel) {
   };
   bounded(model.encoder.stack.blocks[0].self.to_q.weight, 64);
   bounded(model.decoder.stack.blocks[1].cross->to_out.weight, 64);
-  bounded(model.decoder.stack.blocks[0].ffn.first.weight, 96);
+  bounded(model.decoder.stack.blocks[0].ffn.as<FeedForward>()->first.weight, 96);
   bounded(model.decoder.output.weight, 233);
   EXPECT_GT(max(abs(model.encoder.embedding.weight)).item(), 2.5f);
   const Transformer english({.hidden = 256, .ffn = 64, .layers = 2, .init = TransformerConfig::Init::pytorch},

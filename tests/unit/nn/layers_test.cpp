@@ -153,8 +153,8 @@ void expect_no_mates(const std::string& name, int64_t width, const std::function
 TEST(BatchMates, ChangeNoBitsOfARowInAnyLayerOrModel) {
   for (auto [in, out] :
        {std::pair<int64_t, int64_t>{12, 24}, {32, 64}, {64, 32}, {32, 201}, {256, 1024}, {1, 1}, {33, 7}})
-    for (Activation f : {Activation::none, Activation::relu, Activation::gelu, Activation::tanh, Activation::sigmoid,
-                         Activation::silu}) {
+    for (Activation f : {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::tanh,
+                         Activation::sigmoid, Activation::silu}) {
       const Linear layer(in, out, Rng(1));
       expect_no_mates("linear " + std::to_string(in) + " to " + std::to_string(out), in,
                       [&](const Tensor& x) { return layer(x, f); });
@@ -166,7 +166,7 @@ TEST(BatchMates, ChangeNoBitsOfARowInAnyLayerOrModel) {
     expect_no_mates("residual", width, [&](const Tensor& x) { return norm(x, x, 0.5f, kInference); });
     expect_no_mates("softmax", width, softmax);
     expect_no_mates("log softmax", width, log_softmax);
-    for (auto op : {gelu, silu, exp, tanh, sigmoid, sin}) expect_no_mates("element-wise", width, op);
+    for (auto op : {gelu, gelu_tanh, silu, exp, tanh, sigmoid, sin}) expect_no_mates("element-wise", width, op);
     const Tensor row = uniform({width}, Rng(4));
     expect_no_mates("mul", width, [&](const Tensor& x) { return mul(x, row); });
   }

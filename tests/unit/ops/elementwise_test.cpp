@@ -46,7 +46,7 @@ TEST(Elementwise, AnElementHasTheSameBitsBesideAnyOther) {
   const Tensor x = uniform({1024}, Rng(4), -100, 100);
   const float huge[] = {2e4f, 3e38f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(),
                         1e-40f};
-  for (auto op : {sin, cos, exp, log, tanh, sigmoid, gelu, silu, sqrt, relu, abs, neg}) {
+  for (auto op : {sin, cos, exp, log, tanh, sigmoid, gelu, gelu_tanh, silu, sqrt, relu, abs, neg}) {
     const Tensor alone = op(x);
     for (float mate : huge) {
       Tensor mixed = x.copied();

@@ -32,6 +32,12 @@ std::vector<GoldenOp> golden_ops() {
   const Ids rows = golden().array("gather_rows.rows").to_ids("rows");
   return {
       {"silu", {"x"}, [](const Tensors& in) { return Tensors{silu(in[0])}; }},
+      {"gelu_tanh", {"x"}, [](const Tensors& in) { return Tensors{gelu_tanh(in[0])}; }},
+      {"gated",
+       {"x", "gate", "up"},
+       [](const Tensors& in) {
+         return Tensors{mul(linear(in[0], in[1], {}, Activation::silu), linear(in[0], in[2]))};
+       }},
       {"clamp", {"x"}, [](const Tensors& in) { return Tensors{clamp(in[0], -1, 0.5f)}; }},
       {"rms_norm", {"x", "gamma"}, [](const Tensors& in) { return Tensors{rms_norm(in[0], in[1], 1e-5f)}; }},
       {"linear_silu",

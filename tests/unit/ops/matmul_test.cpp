@@ -93,6 +93,7 @@ TEST(Linear, EqualsItsPlainDefinition) {
   EXPECT_TRUE(equal(linear(x, w, b, Activation::gelu), gelu(z)));
   EXPECT_TRUE(equal(linear(x, w, b, Activation::tanh), tanh(z)));
   EXPECT_TRUE(equal(linear(x, w, b, Activation::sigmoid), sigmoid(z)));
+  EXPECT_TRUE(equal(linear(x, w, b, Activation::gelu_tanh), gelu_tanh(z)));
   EXPECT_TRUE(equal(linear(x, w, b, Activation::silu), silu(z)));
   const Tensor nan = Tensor({1, 1}, {std::numeric_limits<float>::quiet_NaN()});
   EXPECT_TRUE(std::isnan(linear(nan, ones({1, 1}), ones({1}), Activation::relu).item()));
@@ -101,8 +102,8 @@ TEST(Linear, EqualsItsPlainDefinition) {
 TEST(Linear, RecordingChangesNoBits) {
   const Tensor x = uniform({70, 32}, Rng(1), -1, 1), w = uniform({64, 32}, Rng(2), -1, 1),
                b = uniform({64}, Rng(3), -1, 1);
-  for (Activation f : {Activation::none, Activation::relu, Activation::gelu, Activation::tanh, Activation::sigmoid,
-                       Activation::silu}) {
+  for (Activation f : {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::tanh,
+                       Activation::sigmoid, Activation::silu}) {
     const Tensor silent = linear(x, w, b, f);
     Tape tape;
     EXPECT_TRUE(equal(linear(x, parameter(w), b, f), silent));
@@ -146,7 +147,8 @@ TEST(Linear, ASecondStepMissesNoPool) {
 
 // More rows than one block, which has 256 rows when there are 16384 hidden values.
 TEST(FeedForward, InBlocksOfRowsIsTheTwoLayersInLessMemory) {
-  for (const Activation f : {Activation::relu, Activation::gelu, Activation::silu, Activation::none}) {
+  for (const Activation f :
+       {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu, Activation::none}) {
     const Tensor x = parameter(uniform({2, 300, 4}, Rng(1), -1, 1));
     const Tensor w1 = parameter(uniform({16384, 4}, Rng(2), -1, 1)), b1 = parameter(uniform({16384}, Rng(3), -1, 1));
     const Tensor w2 = parameter(uniform({3, 16384}, Rng(4), -.1f, .1f)), b2 = parameter(uniform({3}, Rng(5), -1, 1));

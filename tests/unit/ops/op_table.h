@@ -63,4 +63,7 @@ std::vector<OpCase> long_rows();
 /// All of them.
 std::vector<OpCase> op_table();
 
+/// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
+double gelu_by_tanh(double x);
+
 }  // namespace qkv::tests

@@ -277,17 +277,29 @@ TEST(OpTableRows, EveryRecordedOpHasARow) {
 TEST(OpTableRows, EveryOpOfTheEngineIsThere) {
   std::set<std::string> rows;
   for (const OpCase& row : op_table()) rows.insert(row.op);
-  for (const char* op : {"add",      "sub",         "mul",           "div",
-                         "scale",    "neg",         "abs",           "pow",
-                         "exp",      "log",         "sqrt",          "sin",
-                         "cos",      "tanh",        "sigmoid",       "relu",
-                         "gelu",     "silu",        "clamp",         "dropout",
-                         "sum",      "mean",        "max",           "min",
-                         "matmul",   "linear",      "feed_forward",  "reshape",
-                         "permute",  "slice",       "concat",        "repeat_interleave",
-                         "tile",     "select",      "conv1d",        "batch_norm",
-                         "softmax",  "log_softmax", "layer_norm",    "residual_layer_norm",
-                         "rms_norm", "embedding",   "cross_entropy", "squared_error"})
+  for (const char* op : {"add",           "sub",
+                         "mul",           "div",
+                         "scale",         "neg",
+                         "abs",           "pow",
+                         "exp",           "log",
+                         "sqrt",          "sin",
+                         "cos",           "tanh",
+                         "sigmoid",       "relu",
+                         "gelu",          "gelu_tanh",
+                         "silu",          "dropout",
+                         "clamp",         "rotate",
+                         "sum",           "mean",
+                         "max",           "min",
+                         "matmul",        "linear",
+                         "feed_forward",  "reshape",
+                         "permute",       "slice",
+                         "concat",        "repeat_interleave",
+                         "tile",          "select",
+                         "conv1d",        "batch_norm",
+                         "softmax",       "log_softmax",
+                         "layer_norm",    "residual_layer_norm",
+                         "rms_norm",      "embedding",
+                         "cross_entropy", "squared_error"})
     EXPECT_TRUE(rows.count(op)) << op;
 }
 

@@ -1,5 +1,6 @@
 // Op-table rows: functions of one element, and arithmetic under broadcasting.
 #include <cmath>
+#include <numbers>
 
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/recompute.h"
@@ -71,6 +72,10 @@ OpCase binary(std::string op, Tensor (*call)(const Tensor&, const Tensor&), doub
 
 }  // namespace
 
+double gelu_by_tanh(double x) {
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+}
+
 std::vector<OpCase> elementwise_rows() {
   std::vector<OpCase> rows = {
       unary("neg", neg, [](double x) { return -x; }),
@@ -85,6 +90,8 @@ std::vector<OpCase> elementwise_rows() {
       unary("relu", relu, [](double x) { return x < 0 ? 0 : x; }, {0.1f, 2}),
       unary("gelu", gelu, [](double x) { return 0.5 * x * std::erfc(-x * std::sqrt(0.5)); }),
       unary("gelu", gelu, [](double x) { return 0.5 * x * std::erfc(-x * std::sqrt(0.5)); }, {-6, 6}),
+      unary("gelu_tanh", gelu_tanh, gelu_by_tanh),
+      unary("gelu_tanh", gelu_tanh, gelu_by_tanh, {-6, 6}),
       unary("silu", silu, [](double x) { return x / (1 + std::exp(-x)); }),
       unary("silu", silu, [](double x) { return x / (1 + std::exp(-x)); }, {-20, 20}),
       unary(

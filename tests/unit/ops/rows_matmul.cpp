@@ -130,6 +130,11 @@ std::vector<OpCase> matmul_rows() {
   rows.back().special = Special::none;
   rows.back().exception =
       "an inner sum that overflows to -inf is NaN by the formula, -inf times 0; the row of gelu tests special values";
+  rows.push_back(linear_row("gelu_tanh", Activation::gelu_tanh, gelu_by_tanh));
+  rows.back().special = Special::none;
+  rows.back().exception =
+      "an inner sum that overflows to -inf is NaN by the formula, -inf times 0; the row of gelu_tanh tests special "
+      "values";
   rows.push_back(linear_row("silu", Activation::silu, [](double z) { return z / (1 + std::exp(-z)); }));
   rows.back().special = Special::none;
   rows.back().exception =
@@ -151,6 +156,7 @@ std::vector<OpCase> matmul_rows() {
   rows.push_back(feed_forward_row("relu", Activation::relu, [](double z) { return z < 0 ? 0 : z; }));
   rows.push_back(
       feed_forward_row("gelu", Activation::gelu, [](double z) { return z * 0.5 * std::erfc(-z / std::sqrt(2.0)); }));
+  rows.push_back(feed_forward_row("gelu_tanh", Activation::gelu_tanh, gelu_by_tanh));
   rows.push_back(feed_forward_row("silu", Activation::silu, [](double z) { return z / (1 + std::exp(-z)); }));
   OpCase plain = feed_forward_row("no biases", Activation::tanh, [](double z) { return std::tanh(z); });
   plain.shapes = {{{4, 3}, {5, 3}, {2, 5}}};

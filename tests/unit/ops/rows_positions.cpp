@@ -54,23 +54,27 @@ OpCase clipped_row(int64_t queries, int64_t keys, int64_t offset, std::vector<st
               }};
 }
 
-OpCase rotate_row(HeadAxis axis, int64_t offset, double base, std::vector<std::vector<Shape>> shapes) {
+OpCase rotate_row(HeadAxis axis, int64_t offset, const Rotation& rotation, std::vector<std::vector<Shape>> shapes) {
   return {.op = "rotate",
-          .label = axis == HeadAxis::outer ? "heads outer" : "heads inner",
+          .label = std::string(axis == HeadAxis::outer ? "heads outer, " : "heads inner, ") +
+                   std::string(name_of(rotation.pairs)),
           .shapes = std::move(shapes),
-          .call = [=](const Tensors& x) { return rotate(x[0], axis, offset, base); },
+          .call = [=](const Tensors& x) { return rotate(x[0], axis, offset, rotation); },
           .reference =
               [=](const Arrays& x) {
                 const Shape s = x[0].shape;
                 const int64_t D = s[3];
                 Array y(s);
-                for (int64_t n = 0; n < y.numel(); n += 2) {
-                  const int64_t row = n / D, place = axis == HeadAxis::outer ? row % s[2] : row / s[2] % s[1];
-                  const double power = static_cast<double>(n % D) / static_cast<double>(D);
-                  const double angle = static_cast<double>(offset + place) / std::pow(base, power);
-                  y[n] = x[0][n] * std::cos(angle) - x[0][n + 1] * std::sin(angle);
-                  y[n + 1] = x[0][n] * std::sin(angle) + x[0][n + 1] * std::cos(angle);
-                }
+                const bool halves = rotation.pairs == RotaryPairs::halves;
+                for (int64_t row = 0; row < (D > 0 ? y.numel() / D : 0); ++row)
+                  for (int64_t c = 0; c < D / 2; ++c) {
+                    const int64_t place = axis == HeadAxis::outer ? row % s[2] : row / s[2] % s[1];
+                    const double power = static_cast<double>(2 * c) / static_cast<double>(D);
+                    const double angle = static_cast<double>(offset + place) / std::pow(rotation.base, power);
+                    const int64_t a = row * D + (halves ? c : 2 * c), b = halves ? a + D / 2 : a + 1;
+                    y[a] = x[0][a] * std::cos(angle) - x[0][b] * std::sin(angle);
+                    y[b] = x[0][a] * std::sin(angle) + x[0][b] * std::cos(angle);
+                  }
                 return y;
               }};
 }
@@ -96,17 +100,23 @@ OpCase rotate_one_row() {
 }  // namespace
 
 std::vector<OpCase> position_rows() {
-  return {rotate_row(HeadAxis::outer, 5, 10000,
-                     {{{2, 2, 3, 4}}, {{1, 1, 1, 2}}, {{1, 2, 5, 18}}, {{0, 1, 2, 2}}, {{1, 1, 0, 2}}, {{1, 2, 3, 0}}}),
-          rotate_one_row(),
-          rotate_row(HeadAxis::inner, -3, 100, {{{2, 3, 2, 4}}, {{1, 1, 1, 2}}, {{1, 5, 3, 14}}, {{2, 0, 1, 4}}}),
-          dense_row(3, {{{2, 7}}, {{1, 3}}, {{2, 3, 19}}, {{0, 5}}, {{7}}, {{2, 2}}}),
-          dense_row(1, {{{1}}, {{2, 1}}, {{3, 17}}}),
-          clipped_row(4, 6, 0, {{{2, 5}}, {{3, 1}}, {{1, 33}}, {{0, 3}}}),
-          clipped_row(1, 9, 8, {{{2, 7}}}),
-          clipped_row(1, 1, 0, {{{1, 1}}}),
-          clipped_row(5, 3, 2, {{{2, 3}}}),
-          clipped_row(0, 0, 0, {{{2, 3}}})};
+  constexpr RotaryPairs kHalves = RotaryPairs::halves;
+  return {
+      rotate_row(HeadAxis::outer, 5, {},
+                 {{{2, 2, 3, 4}}, {{1, 1, 1, 2}}, {{1, 2, 5, 18}}, {{0, 1, 2, 2}}, {{1, 1, 0, 2}}, {{1, 2, 3, 0}}}),
+      rotate_one_row(),
+      rotate_row(HeadAxis::inner, -3, {.base = 100}, {{{2, 3, 2, 4}}, {{1, 1, 1, 2}}, {{1, 5, 3, 14}}, {{2, 0, 1, 4}}}),
+      rotate_row(HeadAxis::outer, 5, {.pairs = kHalves},
+                 {{{2, 2, 3, 4}}, {{1, 1, 1, 2}}, {{1, 2, 5, 18}}, {{0, 1, 2, 2}}, {{1, 1, 0, 2}}, {{1, 2, 3, 0}}}),
+      rotate_row(HeadAxis::inner, -3, {.base = 100, .pairs = kHalves},
+                 {{{2, 3, 2, 4}}, {{1, 1, 1, 2}}, {{1, 5, 3, 14}}, {{1, 2, 1, 34}}, {{2, 0, 1, 4}}}),
+      dense_row(3, {{{2, 7}}, {{1, 3}}, {{2, 3, 19}}, {{0, 5}}, {{7}}, {{2, 2}}}),
+      dense_row(1, {{{1}}, {{2, 1}}, {{3, 17}}}),
+      clipped_row(4, 6, 0, {{{2, 5}}, {{3, 1}}, {{1, 33}}, {{0, 3}}}),
+      clipped_row(1, 9, 8, {{{2, 7}}}),
+      clipped_row(1, 1, 0, {{{1, 1}}}),
+      clipped_row(5, 3, 2, {{{2, 3}}}),
+      clipped_row(0, 0, 0, {{{2, 3}}})};
 }
 
 }  // namespace qkv::tests

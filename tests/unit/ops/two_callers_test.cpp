@@ -52,9 +52,9 @@ Tensor additive_gradient(int64_t batch, int64_t length, int64_t width) {
 
 TEST(TwoCallers, Rotation) {
   const Tensor x = ones({1, 1, 4000, 64}), y = ones({1, 1, 4, 32});
-  EXPECT_EQ(disturbed([&] { return rotate(x, HeadAxis::outer, 0, 10000); },
+  EXPECT_EQ(disturbed([&] { return rotate(x, HeadAxis::outer); },
                       [&] {
-                        for (int i = 0; i < 20; ++i) rotate(y, HeadAxis::outer, 0, 3);
+                        for (int i = 0; i < 20; ++i) rotate(y, HeadAxis::outer, 0, {.base = 3});
                       }),
             0);
 }

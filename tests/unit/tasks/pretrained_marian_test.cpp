@@ -100,8 +100,8 @@ TEST_F(TinyMarian, GradientsAreThoseOfPyTorch) {
   near(t.encoder.embedding.weight, "model.shared.weight");
   near(t.encoder.stack.blocks[0].self.to_q.weight, "model.encoder.layers.0.self_attn.q_proj.weight");
   near(t.decoder.stack.blocks[2].cross->to_v.bias, "model.decoder.layers.2.encoder_attn.v_proj.bias");
-  near(t.decoder.stack.blocks[1].ffn.first.weight, "model.decoder.layers.1.fc1.weight");
-  near(t.decoder.stack.blocks[1].ffn_norm.gamma, "model.decoder.layers.1.final_layer_norm.weight");
+  near(t.decoder.stack.blocks[1].ffn.as<FeedForward>()->first.weight, "model.decoder.layers.1.fc1.weight");
+  near(t.decoder.stack.blocks[1].ffn_norm.as<LayerNorm>()->gamma, "model.decoder.layers.1.final_layer_norm.weight");
 }
 
 // The real model, made into a folder, against golden files of transformers.

@@ -14,6 +14,8 @@
 #include "qkv/run/model_file.h"
 #include "qkv/run/run_folder.h"
 #include "qkv/tasks/language/data.h"
+#include "qkv/tasks/pretrained/folder.h"
+#include "qkv/tasks/pretrained/language.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -125,11 +127,24 @@ double TextScore::bits_per_character() const {
   return nats / std::numbers::ln2 / static_cast<double>(std::max<int64_t>(characters, 1));
 }
 
-LanguageGenerator::LanguageGenerator(const std::string& folder)
-    : config_(read_config(folder)),
-      tokenizer_(TextTokenizer::load(folder)),
-      own_(read_model(folder, config_, tokenizer_.size())),
-      model_(own_.get()) {}
+struct LanguageGenerator::Opened : PretrainedLanguage {};
+
+LanguageGenerator::Opened LanguageGenerator::opened(const std::string& folder) {
+  if (is_pretrained_folder(folder)) return {open_pretrained_language(folder)};
+  const LanguageConfig config = read_config(folder);
+  const TextTokenizer tokenizer = TextTokenizer::load(folder);
+  return {{.config = config, .tokenizer = tokenizer, .model = read_model(folder, config, tokenizer.size())}};
+}
+
+LanguageGenerator::LanguageGenerator(Opened opened)
+    : config_(std::move(opened.config)),
+      tokenizer_(std::move(opened.tokenizer)),
+      own_(std::move(opened.model)),
+      model_(own_.get()),
+      ends_(std::move(opened.ends)),
+      never_(std::move(opened.never)) {}
+
+LanguageGenerator::LanguageGenerator(const std::string& folder) : LanguageGenerator(opened(folder)) {}
 
 LanguageGenerator::LanguageGenerator(const LanguageModel& model, TextTokenizer tokenizer, const LanguageConfig& config)
     : config_(config), tokenizer_(std::move(tokenizer)), model_(&model) {}
@@ -147,6 +162,7 @@ GenerateOptions LanguageGenerator::defaults() const {
 // Special tokens are never written.
 std::vector<int32_t> LanguageGenerator::never() const {
   std::vector<int32_t> out = tokenizer_.never();
+  out.insert(out.end(), never_.begin(), never_.end());
   for (int64_t i = 0; i < config_.model.special_tokens(); ++i)
     out.push_back(static_cast<int32_t>(tokenizer_.size() + i));
   return out;
@@ -173,9 +189,9 @@ std::vector<Continued> LanguageGenerator::generate(std::span<const std::string> 
       out[p].unread = std::max<int64_t>(0, std::ssize(ids) - context);
       out[p].texts.resize(static_cast<size_t>(options.samples));
       if (ids.empty()) {
-        require(tokenizer_.line_end() >= 0,
+        require(tokenizer_.begin() >= 0,
                 "the prompt is empty, and the vocabulary has no line end to begin with: give at least one token");
-        ids.push_back(tokenizer_.line_end());
+        ids.push_back(tokenizer_.begin());
       }
       written.emplace_back(static_cast<size_t>(options.samples), Written(tokenizer_, out[p].prompt, options));
       first.push_back(ids.back());
@@ -189,7 +205,9 @@ std::vector<Continued> LanguageGenerator::generate(std::span<const std::string> 
     sampled.never = never();
     sampled.read = read;
     sampled.ends = [&](size_t row, size_t s, int32_t token) {
-      return written[row][s].add(token, show(begin + row, s));
+      if (std::ranges::find(ends_, token) == ends_.end()) return written[row][s].add(token, show(begin + row, s));
+      out[begin + row].texts[s].end = TextEnd::end;
+      return true;
     };
     sampled.watch.on_token = [&](const WrittenToken& token) {
       GeneratedText& text = out[begin + token.sentence].texts[token.sample];
@@ -204,7 +222,7 @@ std::vector<Continued> LanguageGenerator::generate(std::span<const std::string> 
         Written& text = written[p - begin][s];
         text.end(show(p, s));
         out[p].texts[s].text = text.text();
-        out[p].texts[s].end = text.stopped() ? TextEnd::stop : TextEnd::length;
+        if (text.stopped()) out[p].texts[s].end = TextEnd::stop;
       }
   }
   return out;

@@ -32,9 +32,9 @@ struct GenerateOptions {
   const std::atomic<bool>* stop = nullptr;  // set by a signal: the texts so far are returned
 };
 
-/// length: max_tokens were written.
-enum class TextEnd { length, stop };
-constexpr std::array<std::string_view, 2> names(TextEnd) { return {"length", "stop"}; }
+/// length: max_tokens were written; stop: a stop string; end: a token of a pretrained model that ends a text.
+enum class TextEnd { length, stop, end };
+constexpr std::array<std::string_view, 3> names(TextEnd) { return {"length", "stop", "end"}; }
 
 struct GeneratedText {
   std::string text;                       // after the prompt, without the stop string
@@ -71,7 +71,7 @@ struct TextScore {
 
 class LanguageGenerator {
  public:
-  /// From a model or run folder.
+  /// From a run folder or a pretrained one.
   explicit LanguageGenerator(const std::string& folder);
   /// From a model in memory, which must outlive it.
   LanguageGenerator(const LanguageModel& model, TextTokenizer tokenizer, const LanguageConfig& config);
@@ -83,8 +83,8 @@ class LanguageGenerator {
   /// The options of the configuration's decoding block.
   GenerateOptions defaults() const;
 
-  /// Continues prompts, causal models only. An empty prompt begins after a line end. The texts of a prompt depend on
-  /// its tokens and the options, not on the other prompts.
+  /// Continues prompts, causal models only. An empty prompt begins after a line end, or as a pretrained model says. The
+  /// texts of a prompt depend on its tokens and the options, not on the other prompts.
   std::vector<Continued> generate(std::span<const std::string> prompts, const GenerateOptions& options) const;
   /// Fills the gaps of a prompt, masked models and spans; spans are written at options.temperature. `candidates` per
   /// gap. Without a gap, a model of spans writes one at the end.
@@ -101,6 +101,9 @@ class LanguageGenerator {
   std::vector<std::string> tokens(std::span<const int32_t> ids) const;
 
  private:
+  struct Opened;
+  static Opened opened(const std::string& folder);
+  explicit LanguageGenerator(Opened opened);
   struct Gapped {
     std::vector<int32_t> ids;    // with special tokens at the gaps
     std::vector<size_t> places;  // of the gaps
@@ -114,6 +117,7 @@ class LanguageGenerator {
   TextTokenizer tokenizer_;
   std::unique_ptr<LanguageModel> own_;
   const LanguageModel* model_;
+  std::vector<int32_t> ends_, never_;  // of a pretrained model
 };
 
 }  // namespace qkv

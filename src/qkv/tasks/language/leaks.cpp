@@ -62,7 +62,7 @@ LeakSubject leak_subject(const LanguageGenerator& generator) {
     };
     out.decoder = [&model] { return std::make_unique<SingleSteps>(*model.single); };
     out.source_vocabulary = 1;
-    out.begin = std::max(generator.tokenizer().line_end(), 0);
+    out.begin = std::max(generator.tokenizer().begin(), 0);
   } else {
     out.logits = [&model](const Ids& source, const Ids& lengths, const Ids& ids) {
       return model.pair->logits(source, lengths, ids, Run{});

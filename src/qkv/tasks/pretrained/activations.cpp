@@ -8,8 +8,13 @@
 namespace qkv {
 
 Activation read_activation(const ModelJson& json, std::string_view key, std::string_view absent) {
-  static constexpr std::pair<std::string_view, Activation> kNames[] = {
-      {"relu", Activation::relu}, {"gelu", Activation::gelu}, {"swish", Activation::silu}, {"silu", Activation::silu}};
+  static constexpr std::pair<std::string_view, Activation> kNames[] = {{"relu", Activation::relu},
+                                                                       {"gelu", Activation::gelu},
+                                                                       {"gelu_new", Activation::gelu_tanh},
+                                                                       {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                                                       {"gelu_fast", Activation::gelu_tanh},
+                                                                       {"swish", Activation::silu},
+                                                                       {"silu", Activation::silu}};
   const std::string word = json.word(key, std::string(absent));
   std::string known;
   for (const auto& [name, activation] : kNames) {

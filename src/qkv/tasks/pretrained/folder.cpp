@@ -21,10 +21,16 @@ bool is_file(const std::string& path) {
 }  // namespace
 
 bool is_pretrained_folder(const std::string& folder) {
-  return is_file(folder + "/config.json") && !is_file(folder + "/config.yaml");
+  return (is_file(folder + "/config.json") && !is_file(folder + "/config.yaml")) || is_llama2c_folder(folder);
+}
+
+bool is_llama2c_folder(const std::string& folder) {
+  return is_file(folder + "/model.bin") && is_file(folder + "/tokenizer.bin") && !is_file(folder + "/config.json") &&
+         !is_file(folder + "/config.yaml");
 }
 
 Architecture architecture_of(const std::string& folder) {
+  if (is_llama2c_folder(folder)) return Architecture::llama;
   const ModelJson json(folder + "/config.json");
   const std::string type = json.word("model_type");
   std::string known;
@@ -40,6 +46,9 @@ TaskKind task_of(Architecture architecture) {
   switch (architecture) {
     case Architecture::marian:
       return TaskKind::translation;
+    case Architecture::llama:
+    case Architecture::gpt2:
+      return TaskKind::language;
   }
   return TaskKind::translation;
 }

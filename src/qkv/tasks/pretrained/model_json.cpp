@@ -123,4 +123,11 @@ std::vector<std::pair<std::string, std::string>> ModelJson::strings(std::string_
   return out;
 }
 
+std::optional<ModelJson> ModelJson::object(std::string_view key) const {
+  const nlohmann::json* value = tree_->find(key);
+  if (!value) return {};
+  if (!value->is_object()) wrong(key, "{...}");
+  return ModelJson(text(path_, ": \"", key, "\""), std::make_shared<const Tree>(Tree{*value}));
+}
+
 }  // namespace qkv

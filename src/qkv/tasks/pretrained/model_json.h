@@ -34,10 +34,14 @@ class ModelJson {
   std::vector<std::string> words(std::string_view key) const;
   /// The keys of an object of strings with their values, in order; empty if the key is absent.
   std::vector<std::pair<std::string, std::string>> strings(std::string_view key) const;
+  /// The object under a key; nothing if the key is absent.
+  std::optional<ModelJson> object(std::string_view key) const;
+  /// Refuses the value of a key in the words of every other error, saying what was expected.
+  [[noreturn]] void wrong(std::string_view key, const std::string& expected) const;
 
  private:
   struct Tree;
-  [[noreturn]] void wrong(std::string_view key, const std::string& expected) const;
+  ModelJson(std::string path, std::shared_ptr<const Tree> tree) : path_(std::move(path)), tree_(std::move(tree)) {}
   std::string path_;
   std::shared_ptr<const Tree> tree_;
 };

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "qkv/core/check.h"
+#include "qkv/core/parallel.h"
 
 namespace qkv {
 namespace {
@@ -43,22 +44,12 @@ Tensor transposed_part(const Tensor& x, const WeightRule& rule) {
   const int64_t rows = x.size(0), all = x.size(1), columns = all / rule.parts, first = columns * rule.part;
   Tensor out = Tensor::empty({columns, rows});
   constexpr int64_t kBlock = 32;  // both sides stay in the cache
-  for (int64_t r0 = 0; r0 < rows; r0 += kBlock)
-    for (int64_t c0 = 0; c0 < columns; c0 += kBlock)
-      for (int64_t c = c0; c < std::min(columns, c0 + kBlock); ++c)
-        for (int64_t r = r0; r < std::min(rows, r0 + kBlock); ++r)
-          out.mutable_ptr()[c * rows + r] = x.ptr()[r * all + first + c];
-  return out;
-}
-
-Tensor paired(const Tensor& x, int64_t heads) {
-  const int64_t width = x.size(0) / heads, half = width / 2, columns = x.rank() > 1 ? x.size(1) : 1;
-  Tensor out = Tensor::empty(x.shape());
-  for (int64_t h = 0; h < heads; ++h)
-    for (int64_t j = 0; j < half; ++j)
-      for (int64_t k = 0; k < 2; ++k)
-        std::copy_n(x.ptr() + (h * width + j + k * half) * columns, columns,
-                    out.mutable_ptr() + (h * width + 2 * j + k) * columns);
+  float* const to = out.mutable_ptr();
+  parallel_ranges(columns, kBlock, static_cast<double>(out.numel()), [&](int64_t begin, int64_t end) {
+    for (int64_t r0 = 0; r0 < rows; r0 += kBlock)
+      for (int64_t c = begin; c < end; ++c)
+        for (int64_t r = r0; r < std::min(rows, r0 + kBlock); ++r) to[c * rows + r] = x.ptr()[r * all + first + c];
+  });
   return out;
 }
 
@@ -75,11 +66,11 @@ void WeightMapping::plan(const std::string& ours, const Shape& shape) {
   require(weights_.has(theirs),
           "{folder}: has no tensor \"{name}\", which a {architecture} model of its config.json needs",
           "folder"_a = weights_.folder(), "name"_a = theirs, "architecture"_a = table_.architecture);
-  const Shape& found = weights_.info(theirs).shape;
+  const Shape& found = weights_.shape(theirs);
   const std::optional<Shape> expected = shape_in_file(*rule, shape);
   const bool fits = expected ? found == *expected : found.numel() == shape.numel() * rule->parts;
   require(fits, "{file}: \"{name}\" has shape {found}, but config.json says {expected}",
-          "file"_a = weights_.file(theirs).path(), "name"_a = theirs, "found"_a = found,
+          "file"_a = weights_.path(theirs), "name"_a = theirs, "found"_a = found,
           "expected"_a = expected.value_or(shape));
   used_.insert(theirs);
 }
@@ -94,7 +85,7 @@ void WeightMapping::check_whole() const {
         std::ranges::any_of(table_.ignored, [&](std::string_view p) { return match(p, name) || is_named(p); }) ||
         std::ranges::any_of(table_.repeats, [&](const WeightRepeat& r) { return r.repeat == name; });
     require(known, "{file}: a {architecture} model of its config.json has no tensor \"{name}\"",
-            "file"_a = weights_.file(name).path(), "architecture"_a = table_.architecture, "name"_a = name);
+            "file"_a = weights_.path(name), "architecture"_a = table_.architecture, "name"_a = name);
   }
   check_repeats();
 }
@@ -107,17 +98,20 @@ void WeightMapping::check_repeats() const {
     const bool equal =
         a.shape() == b.shape() && std::memcmp(a.ptr(), b.ptr(), static_cast<size_t>(a.numel()) * sizeof(float)) == 0;
     require(equal, "{file}: \"{name}\" differs from \"{other}\", although config.json ties them",
-            "file"_a = weights_.file(copy).path(), "name"_a = copy, "other"_a = first);
+            "file"_a = weights_.path(copy), "name"_a = copy, "other"_a = first);
+    weights_.release(copy);
   }
 }
 
 Tensor WeightMapping::read(const std::string& ours, const Shape& shape) const {
   const auto [rule, theirs] = source_of(ours);
   const Tensor found = weights_.tensor(theirs);
-  if (rule->change == WeightChange::transpose) return transposed_part(found, *rule);
-  const Tensor part = found.part(rule->part * shape.numel(), shape);
-  if (rule->change != WeightChange::pair_rotary_halves) return part;
-  return paired(part, ours.find(".to_k.") == std::string::npos ? table_.heads : table_.key_heads);
+  if (rule->change == WeightChange::transpose) {
+    Tensor out = transposed_part(found, *rule);
+    weights_.release(theirs);
+    return out;
+  }
+  return found.part(rule->part * shape.numel(), shape);
 }
 
 }  // namespace qkv

@@ -20,9 +20,6 @@ enum class WeightChange {
   copy,       // nothing: it stays where it is
   reshape,    // the same elements under our shape
   transpose,  // (in, out) -> (out, in)
-  /// Rows of query and key projections whose heads rotate element j with element j + half: element j becomes 2j, and j
-  /// + half becomes 2j + 1, as our rotation has them.
-  pair_rotary_halves,
 };
 
 /// "ours" is made from "theirs". A * in both names is the number of a layer. With `parts`, it is one of that many equal
@@ -45,13 +42,12 @@ struct WeightTable {
   std::span<const std::string_view> ignored = {};  // what a folder may have and we compute or do not need; * as above
   /// Before every name of theirs in this folder: some save the same model as a part of a larger one.
   std::string prefix = {};
-  int64_t heads = 1, key_heads = 1;  // for pair_rotary_halves
 };
 
 /// Applies a table to the weights of a folder.
 class WeightMapping {
  public:
-  WeightMapping(const PretrainedWeights& weights, const WeightTable& table) : weights_(weights), table_(table) {}
+  WeightMapping(const WeightSource& weights, const WeightTable& table) : weights_(weights), table_(table) {}
   /// Refuses a tensor that is missing or of another shape. No element is read.
   void plan(const std::string& ours, const Shape& shape);
   /// Refuses tensors that no plan() asked for.
@@ -65,7 +61,7 @@ class WeightMapping {
   };
   Source source_of(const std::string& ours) const;
   void check_repeats() const;
-  const PretrainedWeights& weights_;
+  const WeightSource& weights_;
   const WeightTable& table_;
   std::set<std::string> used_;
 };
@@ -73,7 +69,7 @@ class WeightMapping {
 /// The model that make() returns, with the weights of a folder. Nothing is initialised and nothing copied that the
 /// table does not change.
 template <class Make>
-auto with_pretrained_weights(const Make& make, const PretrainedWeights& weights, const WeightTable& table) {
+auto with_pretrained_weights(const Make& make, const WeightSource& weights, const WeightTable& table) {
   auto model = [&] {
     const ShapesOnly scope;
     return make();

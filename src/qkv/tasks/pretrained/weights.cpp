@@ -114,14 +114,22 @@ const SafetensorsFile& PretrainedWeights::file(const std::string& name) const {
 
 std::vector<std::string> PretrainedWeights::types() const {
   std::set<std::string> found;
-  for (const auto& [name, file] : file_of_) found.insert(info(name).type);
+  for (const auto& [name, file] : file_of_) found.insert(this->file(name).info(name).type);
   return {found.begin(), found.end()};
 }
 
-uint64_t PretrainedWeights::bytes() const {
-  uint64_t sum = 0;
-  for (const SafetensorsFile& file : files_) sum += file.file_size();
-  return sum;
+void check_finite(const Tensor& x, const std::string& path, const std::string& name) {
+  constexpr int64_t kBlock = 1 << 18;
+  std::atomic<int64_t> bad = x.numel();
+  parallel_ranges(x.numel(), kBlock, static_cast<double>(x.numel()) / kFloatsPerNanosecond,
+                  [&](int64_t begin, int64_t end) {
+                    const int64_t at = begin + first_bad(x.ptr() + begin, end - begin);
+                    if (at == end) return;
+                    for (int64_t seen = bad; at < seen && !bad.compare_exchange_weak(seen, at);) continue;
+                  });
+  require(bad == x.numel(), "{path}: tensor \"{name}\": value {place} is {value}, expected finite numbers",
+          "path"_a = path, "name"_a = name, "place"_a = bad.load() + 1,
+          "value"_a = x.ptr()[bad % std::max<int64_t>(x.numel(), 1)]);
 }
 
 Tensor PretrainedWeights::tensor(const std::string& name) const {
@@ -131,18 +139,13 @@ Tensor PretrainedWeights::tensor(const std::string& name) const {
           "{path}: tensor \"{name}\" is {type}, expected F32, F16 or BF16", "path"_a = from.path(), "name"_a = name,
           "type"_a = type);
   Tensor out = from.mapped(name);
-  constexpr int64_t kBlock = 1 << 18;
-  std::atomic<int64_t> bad = out.numel();
-  parallel_ranges(out.numel(), kBlock, static_cast<double>(out.numel()) / kFloatsPerNanosecond,
-                  [&](int64_t begin, int64_t end) {
-                    const int64_t at = begin + first_bad(out.ptr() + begin, end - begin);
-                    if (at == end) return;
-                    for (int64_t seen = bad; at < seen && !bad.compare_exchange_weak(seen, at);) continue;
-                  });
-  require(bad == out.numel(), "{path}: tensor \"{name}\": value {place} is {value}, expected finite numbers",
-          "path"_a = from.path(), "name"_a = name, "place"_a = bad.load() + 1,
-          "value"_a = out.ptr()[bad % std::max<int64_t>(out.numel(), 1)]);
+  check_finite(out, from.path(), name);
   return out;
+}
+
+void PretrainedWeights::release(const std::string& name) const {
+  const SafetensorsFile& from = file(name);
+  if (from.stays(name)) drop_pages(from.mapped(name).ptr(), static_cast<size_t>(from.info(name).bytes));
 }
 
 }  // namespace qkv

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "qkv/core/names.h"
 #include "qkv/ops/diagonals.h"
 #include "qkv/ops/rotary.h"
 #include "qkv/ops/shape.h"

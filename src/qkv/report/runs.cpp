@@ -102,6 +102,18 @@ RunReport report_run(const std::string& folder) {
   return report;
 }
 
+RunReport report_pretrained_as_run(const std::string& folder) {
+  RunReport report;
+  report.path = folder;
+  report.config = read_folder_config(folder);
+  report.facts.model = std::visit([](const auto& config) { return config.facts().summary; }, report.config.of);
+  const PretrainedSource source = pretrained_source(folder);
+  report.parameters = static_cast<uint64_t>(count_values(*source.weights, source.table));
+  const std::vector<std::string> names = source.weights->names();
+  if (!names.empty()) report.weights = fs::path(source.weights->path(names.front())).filename().string();
+  return report;
+}
+
 std::string to_text(const RunReport& run, Language language) {
   std::string out = tr("{folder}: a run of qkv train\nmodel       {model}\n", "folder"_a = printable(run.path),
                        "model"_a = run.facts.model)

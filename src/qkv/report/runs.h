@@ -51,6 +51,8 @@ bool is_run_folder(const std::string& folder);
 
 /// Reads settings, metrics and the headers of weight files, but not the weights.
 RunReport report_run(const std::string& folder);
+/// The same of a pretrained folder, as far as it has that: configuration, model, parameters.
+RunReport report_pretrained_as_run(const std::string& folder);
 
 /// A line for the model, the data, the tokenizers, the training and the weights, then the files.
 std::string to_text(const RunReport& run, Language language);

@@ -132,6 +132,17 @@ Tensor WeightMapping::read(const std::string& ours, const Shape& shape) const {
   return found.part(rule->part * shape.numel(), shape);
 }
 
+int64_t count_values(const WeightSource& weights, const WeightTable& table) {
+  int64_t count = 0;
+  for (const std::string& name : weights.names()) {
+    const bool counted = std::ranges::any_of(table.rules, [&](const WeightRule& rule) {
+      return name.starts_with(table.prefix) && match(rule.theirs, name.substr(table.prefix.size()));
+    });
+    if (counted) count += weights.shape(name).numel();
+  }
+  return count;
+}
+
 LoadedByName load_by_name(const WeightSource& weights, const WeightTable& table, const Parameters& parameters) {
   WeightMapping mapping(weights, table);
   LoadedByName out;

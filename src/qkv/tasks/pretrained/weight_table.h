@@ -81,6 +81,9 @@ class WeightMapping {
   std::set<std::string> used_;
 };
 
+/// The number of values of a folder's tensors, without those that repeat others or that nobody needs.
+int64_t count_values(const WeightSource& weights, const WeightTable& table);
+
 /// The weights of a folder, by name, into parameters that have their values already. A tensor of another shape is
 /// refused before anything is read.
 LoadedByName load_by_name(const WeightSource& weights, const WeightTable& table, const Parameters& parameters);

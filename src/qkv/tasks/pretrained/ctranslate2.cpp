@@ -146,7 +146,10 @@ void Ctranslate2Weights::read_places() {
     uint64_t elements = 1;
     for (uint64_t axis = 0; axis < rank; ++axis) {
       sizes.push_back(in.number<uint32_t>());
-      elements = elements > file_.size() ? elements : elements * static_cast<uint64_t>(sizes.back());
+      const auto size = static_cast<uint64_t>(sizes.back());
+      require(size >= 1 && size <= file_.size() / elements, "{path}: \"{name}\" has a shape for which the file is too small",
+              "path"_a = file_.path(), "name"_a = printable(name));
+      elements *= size;
     }
     one.shape = Shape(sizes);
     const uint64_t type = in.number<uint8_t>();
@@ -154,7 +157,7 @@ void Ctranslate2Weights::read_places() {
             "path"_a = file_.path(), "name"_a = printable(name), "type"_a = type, "most"_a = std::size(kTypeBytes) - 1);
     one.type = static_cast<Type>(type);
     one.bytes = in.number<uint32_t>();
-    require(elements <= file_.size() && elements * kTypeBytes[type] == one.bytes,
+    require(elements * kTypeBytes[type] == one.bytes,
             "{path}: \"{name}\" has {bytes} bytes, but its shape is {shape}", "path"_a = file_.path(),
             "name"_a = printable(name), "bytes"_a = grouped(one.bytes), "shape"_a = one.shape);
     one.offset = in.at();

@@ -64,7 +64,7 @@ Json positions(const Call& call) {
   require(width % 2 == 0, "width: must be even, got {width}", "width"_a = width);
   const Rng rng(1);
   const AddedPositions added(kind, length, width, rng.at("table"));
-  const AttentionPositions inside(kind, 1, width, std::max<int64_t>(1, length / 2));
+  const AttentionPositions inside(kind, 1, width, std::max<int64_t>(1, length / 2), {});
 
   // The encoding itself: what is added, how a pair of ones is turned, or the bias of every distance.
   Tensor map = zeros({length, width});

@@ -126,7 +126,7 @@ Tensor WeightMapping::read(const std::string& ours, const Shape& shape) const {
   const Tensor found = weights_.tensor(theirs);
   if (rule->change == WeightChange::transpose) {
     Tensor out = transposed_part(found, *rule);
-    weights_.release(theirs);
+    if (rule->part + 1 == rule->parts) weights_.release(theirs);
     return out;
   }
   return found.part(rule->part * shape.numel(), shape);

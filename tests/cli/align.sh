@@ -39,7 +39,7 @@ printf '0-0\n0-0 1:2\n' >bad.align
 expect 1 'qkv: error: bad.align: line 2: expected a link like 1-2, 1p2 or 1?2, got "1:2"' align --alignment bad.align --gold gold.align
 : >empty.align
 expect 1 'qkv: error: empty.align: is empty, expected text' align --alignment hyp.align --gold empty.align --base 0
-expect 2 'qkv: error: --pairs, --layer, --head, --shift and --output go with --model' align --alignment hyp.align --gold gold.align --layer 1
+expect 2 'qkv: error: --pairs, --layer, --head, --shift, --unit, --output and --plot go with --model' align --alignment hyp.align --gold gold.align --layer 1
 
 # With the attention of a Transformer: the best head by gold links, a chosen one, and without gold links the one whose links tell the most.
 names=(nul un deux trois quatre cinq)
@@ -94,3 +94,17 @@ for option in --layer --head --shift; do
 done
 expect 1 'qkv: error: --layer 3: the last layer of the decoder of model is 2' align --model model --pairs pairs.tsv --layer 3
 expect 1 'qkv: error: --head 3: the last head of the attention of model is 2' align --model model --pairs pairs.tsv --head 3
+
+# The tokens of this model are words: both units give the same links. A figure holds the words and frames every link.
+expect 0 '' align --model model --pairs two.tsv --layer 2 --head 1 --shift 0
+words=$out
+expect 0 '' align --model model --pairs two.tsv --layer 2 --head 1 --shift 0 --unit pieces
+expect_out "$words"
+expect 0 '' align --model model --pairs two.tsv --layer 2 --head 1 --shift 0 --plot links.svg
+expect_out ''
+checks=$((checks + 1))
+for word in $(tr '\t' ' ' <two.tsv); do grep -q ">$word<" links.svg || mismatch "links.svg has no $word"; done
+expect 0 'qkv: note: links.svg shows the first 12 of 108 pairs' align --model model --pairs pairs.tsv --layer 2 --head 1 --shift 0 --plot links.svg
+expect 2 'qkv: error: --unit: got "letters", expected one of words, pieces' align --model model --pairs two.tsv --unit letters
+run align --model model --pairs two.tsv --plot links.pdf
+[[ $code != 0 && $err == *.svg* ]] || mismatch "--plot links.pdf: $code $err"

@@ -8,12 +8,14 @@
 #include "qkv/core/counts.h"
 #include "qkv/data/text.h"
 #include "qkv/io/atomic_file.h"
+#include "qkv/plot/save.h"
 #include "qkv/report/alignments.h"
 
 namespace qkv::cli {
 namespace {
 
 constexpr int64_t kPairsAtOnce = 64;
+constexpr int64_t kDrawnPairs = 12;
 constexpr int64_t kManyPairs = 20;  // with fewer pairs, words are too rare to tell which links make sense
 
 std::vector<int64_t> word_counts(const std::string& path) {
@@ -50,7 +52,15 @@ class Align : public Command {
     o.option("--shift N",
              tr("and the weights of the step that writes a word (0) or of the next step, which reads it (1)"), shift_,
              0, 1);
+    o.option("--unit U",
+             tr("with --model: align blank-separated words, or the tokens of the model, for languages that are written "
+                "without blanks"),
+             unit_, {AlignmentUnit::words, AlignmentUnit::pieces});
     o.option("-o,--output FILE", tr("with --model: write the alignments there"), output_);
+    o.option("--plot FILE",
+             tr("with --model: draw the weights and links of the first {count} pairs to .svg, .png or .txt",
+                "count"_a = kDrawnPairs),
+             plot_);
     o.option("--alignment FILE",
              tr("word alignments to score, one sentence per line, links as 1-2; - is standard input"), alignment_);
     o.option("--gold FILE", tr("gold alignments: 1-2 sure, 1p2 or 1?2 possible"), gold_);
@@ -69,8 +79,8 @@ class Align : public Command {
     if (!alignment_)
       throw UsageError(tr("give --alignment FILE to score an alignment, or --model DIR to make one"),
                        tr("qkv align --help shows an example"));
-    if (pairs_ || output_ || layer_ || head_ || shift_)
-      throw UsageError(tr("--pairs, --layer, --head, --shift and --output go with --model"));
+    if (pairs_ || output_ || layer_ || head_ || shift_ || plot_ || unit_ != AlignmentUnit::words)
+      throw UsageError(tr("--pairs, --layer, --head, --shift, --unit, --output and --plot go with --model"));
     if (!gold_) throw UsageError(tr("--gold FILE is missing"), tr("qkv align --help shows an example"));
     if (*alignment_ == "-" && *gold_ == "-")
       throw UsageError(tr("--alignment and --gold cannot both be standard input"));
@@ -99,6 +109,7 @@ class Align : public Command {
 
   int align_by_model(const Global& global) const {
     if (alignment_) throw UsageError(tr("--model and --alignment exclude each other"));
+    if (plot_) check_figure_path(*plot_);
     const SentencePairs pairs = sentences();
     std::optional<AlignmentFile> gold;
     if (gold_) {
@@ -109,15 +120,17 @@ class Align : public Command {
     note_unfinished(*model_, global);
     note_unknown_words(translator, pairs, global);
     const MapGroup maps = maps_of(translator);
+    const SentencePairs units = units_of(translator, pairs);
     report::AlignmentChoice choice{.readings = chosen_readings(maps), .scores = {}, .heads = maps.heads};
     const auto alignments = links_of(translator, pairs, choice.readings, global);
     if (gold) {
-      check_gold(*gold, pairs);
+      check_gold(*gold, units);
       for (const auto& of_reading : alignments) choice.scores.push_back(score_alignments(of_reading, gold->lines));
     }
-    choice.best = gold ? best_by_gold(choice.scores) : best_by_information(pairs, choice.readings, alignments);
+    choice.best = gold ? best_by_gold(choice.scores) : best_by_information(units, choice.readings, alignments);
     const std::string lines = pharaoh_lines(alignments[choice.best]);
     if (output_) write_file(*output_, lines);
+    if (plot_) draw(translator, pairs, units, choice, alignments[choice.best], global);
     if (choice.readings.size() > 1) say_choice(choice, few(pairs), global);
     if (gold && json_)
       fmt::print("{}\n", report::to_json(choice.scores[choice.best], gold->lines.size(), &choice));
@@ -125,9 +138,42 @@ class Align : public Command {
       fmt::print("{}", report::score_text(choice.scores[choice.best], gold->lines.size(), global.language));
     else if (json_)
       fmt::print("{}\n", report::links_json(choice, alignments[choice.best], base_.value_or(0)));
-    else if (!output_)
+    else if (!output_ && !plot_)
       fmt::print("{}", lines);
     return 0;
+  }
+
+  SentencePairs units_of(const Translator& translator, const SentencePairs& pairs) const {
+    SentencePairs out = pairs;
+    for (std::string& line : out.source) line = in_units(unit_, translator.tokenizers().source, line);
+    for (std::string& line : out.target) line = in_units(unit_, translator.tokenizers().target, line);
+    return out;
+  }
+
+  void draw(const Translator& translator, const SentencePairs& pairs, const SentencePairs& units,
+            const report::AlignmentChoice& choice, const std::vector<Alignment>& links, const Global& global) const {
+    const SentencePairs part = pairs.part(0, kDrawnPairs);
+    const auto forced = translator.force(
+        part, {.source_name = pairs_ ? *pairs_ : *source_, .target_name = pairs_ ? *pairs_ : *target_});
+    std::vector<report::DrawnAlignment> drawn;
+    for (size_t i = 0; i < forced.size(); ++i) {
+      const Tensor weights =
+          alignment_weights(translator.tokenizers(), part, i, forced[i], choice.readings[choice.best], unit_);
+      if (weights.defined() && weights.numel() > 0)
+        drawn.push_back({words_of(units.source[i]), words_of(units.target[i]), weights, links[i]});
+    }
+    require(!drawn.empty(), "--plot {file}: none of the first {count} pairs has words on both sides", "file"_a = *plot_,
+            "count"_a = kDrawnPairs);
+    save(report::alignments_figure(std::move(drawn), best_name(choice)), *plot_, global.language);
+    if (pairs.size() > kDrawnPairs)
+      global.note(tr("{file} shows the first {count} of {pairs}", "file"_a = *plot_, "count"_a = kDrawnPairs,
+                     "pairs"_a = pair_count(static_cast<uint64_t>(pairs.size()))));
+  }
+
+  static std::vector<std::string> words_of(const std::string& line) {
+    std::vector<std::string> out;
+    for (const std::string_view word : split_blanks(line)) out.emplace_back(word);
+    return out;
   }
 
   MapGroup maps_of(const Translator& translator) const {
@@ -150,7 +196,7 @@ class Align : public Command {
       const SentencePairs part = pairs.part(begin, kPairsAtOnce);
       const auto forced = translator.force(
           part, {.source_name = source_name, .target_name = target_name, .first_line = static_cast<size_t>(begin) + 1});
-      const auto links = read_alignments(translator.tokenizers(), part, forced, readings, rule_);
+      const auto links = read_alignments(translator.tokenizers(), part, forced, readings, rule_, unit_);
       for (size_t r = 0; r < out.size(); ++r) out[r].insert(out[r].end(), links[r].begin(), links[r].end());
     }
     return out;
@@ -257,7 +303,8 @@ class Align : public Command {
     return file;
   }
 
-  std::optional<std::string> alignment_, gold_, source_, target_, model_, pairs_, output_;
+  std::optional<std::string> alignment_, gold_, source_, target_, model_, pairs_, output_, plot_;
+  AlignmentUnit unit_ = AlignmentUnit::words;
   LinkRule rule_ = LinkRule::competing;
   std::optional<int64_t> base_, gold_base_, layer_, head_, shift_;
   bool json_ = false;

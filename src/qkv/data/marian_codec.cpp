@@ -38,7 +38,10 @@ class Marian : public TokenCodec {
   }
 
   void encode_target(std::string_view text, std::vector<EncodedToken>& out) const override {
-    cut(target_ ? *target_ : source_, text, 0, out);
+    if (target_)
+      cut(*target_, text, 0, out);
+    else
+      cut_by_vocabulary(text, out);
   }
 
   std::string decode(std::span<const int32_t> ids, bool special) const override {
@@ -67,6 +70,35 @@ class Marian : public TokenCodec {
       int32_t id = model.ids[static_cast<size_t>(piece.id)];
       if (piece.id == model.pieces.unk()) id = table_->find(piece.text).value_or(-1);
       out.push_back({id < 0 ? unk_ : id, 0, 0, from + piece.begin, from + piece.end});
+    }
+    trim_blanks(text, out);
+    number_by_blanks(text, out);
+  }
+
+  // Without the target's model: always the longest piece of the vocabulary. source.spm would cut a text of the other
+  // language into letters.
+  void cut_by_vocabulary(std::string_view text, std::vector<EncodedToken>& out) const {
+    std::string marked(kBlank);  // as SentencePiece sees the text, and which byte of it each of its bytes is
+    std::vector<size_t> from(kBlank.size(), 0);
+    for (size_t i = 0; i < text.size(); ++i) {
+      const bool blank = text[i] == ' ';
+      if (blank && marked.ends_with(kBlank)) continue;
+      if (blank)
+        marked += kBlank;
+      else
+        marked += text[i];
+      from.resize(marked.size(), i);
+    }
+    from.push_back(text.size());
+    if (marked.ends_with(kBlank)) marked.resize(marked.size() - kBlank.size());
+    for (size_t at = 0; at < marked.size();) {
+      std::optional<int32_t> id;
+      size_t length = std::min(table_->longest(), marked.size() - at);
+      for (; length > 0 && !id; length -= id ? 0 : 1) id = table_->find(std::string_view(marked).substr(at, length));
+      if (!id)  // a character that no piece has
+        for (length = 1; at + length < marked.size() && (marked[at + length] & 0xC0) == 0x80;) ++length;
+      out.push_back({id.value_or(unk_), 0, 0, from[at], from[at + length]});
+      at += length;
     }
     trim_blanks(text, out);
     number_by_blanks(text, out);

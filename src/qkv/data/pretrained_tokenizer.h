@@ -64,7 +64,8 @@ class PretrainedTokenizer {
   static PretrainedTokenizer open_llama2c(const std::string& path, int32_t size = 0);
 
   EncodedText encode(std::string_view text, const EncodeOptions& options = {}) const;
-  /// A text that the model writes. Where Marian has a target.spm it cuts this text, else source.spm does.
+  /// A text that the model writes. Marian's target.spm cuts it; without one, the longest pieces of the vocabulary are
+  /// taken.
   EncodedText encode_target(std::string_view text, const EncodeOptions& options = {}) const;
   /// Two texts as BERT reads them. A limit cuts the longer text first.
   EncodedText encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options = {}) const;

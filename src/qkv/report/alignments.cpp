@@ -94,4 +94,16 @@ std::string links_json(const AlignmentChoice& choice, const std::vector<Alignmen
   return Json{{"by", reading_json(choice, choice.best)}, {"alignments", lines}}.dump();
 }
 
+Figure alignments_figure(std::vector<DrawnAlignment> pairs, Text title) {
+  Figure figure{.title = std::move(title), .colours = {.low = 0, .high = 1}};
+  for (DrawnAlignment& pair : pairs) {
+    HeatMap map{.values = pair.weights, .x_tokens = std::move(pair.source), .y_tokens = std::move(pair.target)};
+    for (const AlignmentLink& link : pair.links) map.boxes.push_back({link.target, link.source});
+    figure.panels.push_back({.content = std::move(map)});
+  }
+  figure.cols = figure.panels.size() % 2 == 0 ? 2 : 1;
+  figure.rows = static_cast<int>(figure.panels.size()) / figure.cols;
+  return figure;
+}
+
 }  // namespace qkv::report

@@ -7,6 +7,7 @@
 #include "qkv/core/api.h"
 #include "qkv/core/language.h"
 #include "qkv/eval/alignment.h"
+#include "qkv/plot/figure.h"
 #include "qkv/tasks/translation/attention_alignment.h"
 
 namespace QKV_API qkv {
@@ -31,6 +32,15 @@ Text best_name(const AlignmentChoice& choice);
 std::string choice_table(const AlignmentChoice& choice, Language language);
 /// The links of every line as [source word, target word], counted from `base`, and the map that they are from.
 std::string links_json(const AlignmentChoice& choice, const std::vector<Alignment>& alignments, int64_t base);
+
+/// A sentence pair in aligned units, the weights (target, source) it was aligned by, and its links.
+struct DrawnAlignment {
+  std::vector<std::string> source, target;
+  Tensor weights;
+  Alignment links;
+};
+/// The weights of each pair with the links framed.
+Figure alignments_figure(std::vector<DrawnAlignment> pairs, Text title);
 
 }  // namespace report
 }  // namespace qkv

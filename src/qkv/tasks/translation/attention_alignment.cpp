@@ -29,7 +29,8 @@ std::vector<AlignmentReading> all_readings(int64_t maps) {
 
 std::vector<std::vector<Alignment>> read_alignments(const Tokenizers& tokenizers, const SentencePairs& pairs,
                                                     std::span<const ForcedTranslation> forced,
-                                                    std::span<const AlignmentReading> readings, LinkRule rule) {
+                                                    std::span<const AlignmentReading> readings, LinkRule rule,
+                                                    AlignmentUnit unit) {
   check(forced.size() == pairs.source.size(), "[read_alignments] ", forced.size(), " forced translations for ",
         pairs.source.size(), " pairs");
   std::vector<std::vector<Alignment>> out(readings.size(), std::vector<Alignment>(forced.size()));
@@ -41,7 +42,7 @@ std::vector<std::vector<Alignment>> read_alignments(const Tokenizers& tokenizers
     check(attention.defined(), "[read_alignments] the model has no attention");
     for (const int shift : shifts) {  // the target ends with <eos>, so every word has a next step
       const Tensor weights = word_attention(shift == 0 ? attention : one_step_later(attention), tokenizers.source,
-                                            pairs.source[i], tokenizers.target, pairs.target[i]);
+                                            pairs.source[i], tokenizers.target, pairs.target[i], unit);
       const int64_t cells = weights.size(1) * weights.size(2);
       for (size_t r = 0; r < readings.size(); ++r) {
         if (readings[r].shift != shift) continue;
@@ -52,6 +53,16 @@ std::vector<std::vector<Alignment>> read_alignments(const Tokenizers& tokenizers
     }
   }
   return out;
+}
+
+Tensor alignment_weights(const Tokenizers& tokenizers, const SentencePairs& pairs, size_t i,
+                         const ForcedTranslation& forced, const AlignmentReading& reading, AlignmentUnit unit) {
+  const Tensor& attention = forced.forced.attention;
+  if (forced.source.empty() || forced.target.empty() || !attention.defined()) return {};
+  const Tensor weights = word_attention(reading.shift == 0 ? attention : one_step_later(attention), tokenizers.source,
+                                        pairs.source[i], tokenizers.target, pairs.target[i], unit);
+  const Shape size{weights.size(1), weights.size(2)};
+  return weights.part(reading.map * weights.size(1) * weights.size(2), size);
 }
 
 double link_information(const SentencePairs& pairs, std::span<const Alignment> alignments) {

@@ -27,11 +27,18 @@ std::vector<AlignmentReading> all_readings(int64_t maps);
 /// with an empty side has no links.
 std::vector<std::vector<Alignment>> read_alignments(const Tokenizers& tokenizers, const SentencePairs& pairs,
                                                     std::span<const ForcedTranslation> forced,
-                                                    std::span<const AlignmentReading> readings, LinkRule rule);
+                                                    std::span<const AlignmentReading> readings, LinkRule rule,
+                                                    AlignmentUnit unit = AlignmentUnit::words);
+
+/// The weights (target units, source units) that a reading aligns pair `i` by; undefined if a side is empty.
+Tensor alignment_weights(const Tokenizers& tokenizers, const SentencePairs& pairs, size_t i,
+                         const ForcedTranslation& forced, const AlignmentReading& reading,
+                         AlignmentUnit unit = AlignmentUnit::words);
 
 /// How much a link's source word tells about its target word, in nats per link: the mean of log p(t | s) / p(t), where
 /// p(t | s) is counted from all other links, with p(t) added as one link. Random links, and links that all go to one
 /// word, give 0 or less; true links give the most. It needs no gold links, only enough pairs for words to repeat.
+/// `pairs` as they were aligned (in_units).
 double link_information(const SentencePairs& pairs, std::span<const Alignment> alignments);
 
 }  // namespace qkv

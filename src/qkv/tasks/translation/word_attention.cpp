@@ -2,6 +2,7 @@
 #include "qkv/tasks/translation/word_attention.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "qkv/core/check.h"
 
@@ -12,11 +13,26 @@ int32_t word_count(const std::vector<int32_t>& word_of_token) {
   return word_of_token.empty() ? 0 : *std::max_element(word_of_token.begin(), word_of_token.end()) + 1;
 }
 
+std::vector<int32_t> unit_of_token(AlignmentUnit unit, const Tokenizer& tokenizer, const std::string& text) {
+  if (unit == AlignmentUnit::words) return tokenizer.word_of_token(text);
+  std::vector<int32_t> each(tokenizer.encode(text).size());
+  std::iota(each.begin(), each.end(), 0);
+  return each;
+}
+
 }  // namespace
 
+std::string in_units(AlignmentUnit unit, const Tokenizer& tokenizer, const std::string& text) {
+  if (unit == AlignmentUnit::words) return text;
+  std::string out;
+  for (const std::string& token : tokenizer.tokens(tokenizer.encode(text))) out += (out.empty() ? "" : " ") + token;
+  return out;
+}
+
 Tensor word_attention(const Tensor& attention, const Tokenizer& source_tokenizer, const std::string& source,
-                      const Tokenizer& target_tokenizer, const std::string& target) {
-  const auto columns = source_tokenizer.word_of_token(source), rows = target_tokenizer.word_of_token(target);
+                      const Tokenizer& target_tokenizer, const std::string& target, AlignmentUnit unit) {
+  const auto columns = unit_of_token(unit, source_tokenizer, source),
+             rows = unit_of_token(unit, target_tokenizer, target);
   const int64_t maps = attention.size(1), keys = attention.size(2), words_in = word_count(columns),
                 words_out = word_count(rows);
   check(static_cast<int64_t>(columns.size()) <= keys && static_cast<int64_t>(rows.size()) <= attention.size(0),

@@ -13,10 +13,18 @@
 
 namespace QKV_API qkv {
 
+/// What is aligned: blank-separated words, or the tokens of the model, for texts that are written without blanks.
+enum class AlignmentUnit { words, pieces };
+constexpr std::array<std::string_view, 2> names(AlignmentUnit) { return {"words", "pieces"}; }
+
+/// A text as it is aligned, a blank between the units: the text itself, or its tokens.
+std::string in_units(AlignmentUnit unit, const Tokenizer& tokenizer, const std::string& text);
+
 /// attention (steps, maps, T) of a sentence pair, with <eos> -> (maps, target words, source words): the sum over a
 /// source word's tokens, the mean over a target word's tokens. Weight on <eos> is left out.
 Tensor word_attention(const Tensor& attention, const Tokenizer& source_tokenizer, const std::string& source,
-                      const Tokenizer& target_tokenizer, const std::string& target);
+                      const Tokenizer& target_tokenizer, const std::string& target,
+                      AlignmentUnit unit = AlignmentUnit::words);
 
 /// How links are derived from the weights. largest: every target word is linked to the source word with its largest
 /// weight. competing: the same, but links are made in the order of the weights, and a source word is linked again only

@@ -30,7 +30,7 @@ done
 run train --init marian --data pairs.tsv --epochs 2 --rate 0.003 --batch-rows 4 --checkpoint-seconds 0 -o longer
 mv marian elsewhere
 run "${tune[@]}" -o longer
-[[ $code == 0 && $err =~ 'resumed at epoch 2' ]] || mismatch "resuming without the folder: $err"
+[[ $code == 0 && $err =~ 'resumed at epoch 3' ]] || mismatch "resuming without the folder: $err"
 [[ $(weights longer) == $(weights tuned) ]] || mismatch "other bits after a stop"
 run "${tune[@]}" -o fresh
 [[ $code == 1 && $err =~ 'marian: no such folder' ]] || mismatch "a fresh run without the folder: $err"

@@ -108,9 +108,8 @@ std::vector<BenchLine> translation_lines(const std::string& folder) {
       one.push_back(side.eos());
       return std::vector<std::vector<int32_t>>(static_cast<size_t>(sentences), one);
     };
-    const double seconds = best_seconds([&] {
-      model->force_ids(texts(source, 3), texts(target, 5), {.rows = sentences, .keep_attention = false});
-    });
+    const double seconds = best_seconds(
+        [&] { model->force_ids(texts(source, 3), texts(target, 5), {.rows = sentences, .keep_attention = false}); });
     return {seconds, static_cast<double>(sentences * kTokens), "tokens/s"};
   };
   return {{tr("opening {folder}", "folder"_a = folder),
@@ -125,8 +124,8 @@ std::vector<BenchLine> language_lines(const std::string& folder) {
   const int64_t context = model->config().model.context;
   const int64_t prompt = std::max<int64_t>(1, std::min<int64_t>(context / 2, 128)),
                 written = std::max<int64_t>(1, std::min<int64_t>(context / 2, 32));
-  require(model->objective() == LanguageObjective::causal, "{folder}: fills gaps; only models that continue a text are measured",
-          "folder"_a = folder);
+  require(model->objective() == LanguageObjective::causal,
+          "{folder}: fills gaps; only models that continue a text are measured", "folder"_a = folder);
   const auto ids = [model](int64_t count) { return cycling_ids({1, count}, model->tokenizer().size()); };
   return {{tr("opening {folder}", "folder"_a = folder),
            [folder]() -> Speed { return {best_seconds([&] { const LanguageGenerator opened(folder); })}; }},
@@ -147,9 +146,10 @@ std::vector<BenchLine> language_lines(const std::string& folder) {
                return state;
              };
              const double before = best_seconds([&] { read(); }), all = best_seconds([&] {
-                            DecoderState state = read();
-                            for (int64_t i = 0; i < written; ++i) model->model().single->step(state, token, {});
-                          });
+                                                                    DecoderState state = read();
+                                                                    for (int64_t i = 0; i < written; ++i)
+                                                                      model->model().single->step(state, token, {});
+                                                                  });
              return {std::max(all - before, 1e-9) / static_cast<double>(written), 1, "tokens/s"};
            }}};
 }

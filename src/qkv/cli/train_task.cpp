@@ -33,10 +33,9 @@ void say_loaded(const TrainingStart* start, const Global& global) {
     constexpr size_t kShown = 5;
     const std::vector<std::string> first(names.begin(),
                                          names.begin() + std::min(std::ssize(names), std::ptrdiff_t{kShown}));
-    return names.size() <= kShown
-               ? verbatim(listed(first))
-               : tr("{names} and {more} more, listed in {file}", "names"_a = listed(first),
-                    "more"_a = names.size() - kShown, "file"_a = kStartFile);
+    return names.size() <= kShown ? verbatim(listed(first))
+                                  : tr("{names} and {more} more, listed in {file}", "names"_a = listed(first),
+                                       "more"_a = names.size() - kShown, "file"_a = kStartFile);
   };
   if (const auto& names = start->weights.fresh; !names.empty())
     global.note(tr("new, with random values, because {folder} lacks them: {names}", "folder"_a = start->folder,

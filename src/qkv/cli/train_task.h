@@ -8,8 +8,8 @@
 
 #include "qkv/cli/command.h"
 #include "qkv/run/trainer.h"
-#include "qkv/tasks/pretrained/start.h"
 #include "qkv/tasks/language/config.h"
+#include "qkv/tasks/pretrained/start.h"
 #include "qkv/tasks/translation/config.h"
 #include "qkv/tasks/vision/config.h"
 

@@ -196,9 +196,7 @@ bool Tokenizer::is_lower() const {
   return state_->rule != WordRule::spaces || state_->forms.lower;
 }
 
-const PretrainedTokenizer* Tokenizer::pretrained() const {
-  return state_->pretrained ? &*state_->pretrained : nullptr;
-}
+const PretrainedTokenizer* Tokenizer::pretrained() const { return state_->pretrained ? &*state_->pretrained : nullptr; }
 
 void Tokenizer::save(const std::string& folder, const std::string& name) const {
   const std::string base = folder + "/";
@@ -236,8 +234,9 @@ Tokenizer Tokenizer::load(const std::string& folder, const std::string& name) {
     PretrainedTokenizer model = PretrainedTokenizer::open(base + kPretrained, how);
     require(model.size() <= rows, "{path}: line 1: {rows} rows, but its tokenizer has {tokens} tokens", "path"_a = path,
             "rows"_a = rows, "tokens"_a = model.size());
-    return pretrained(std::move(model), name == "source" ? Side::source : Side::target,
-                      {.begin = number(3, rows - 1), .end = number(4, rows - 1), .pad = number(5, rows - 1), .rows = rows});
+    return pretrained(
+        std::move(model), name == "source" ? Side::source : Side::target,
+        {.begin = number(3, rows - 1), .end = number(4, rows - 1), .pad = number(5, rows - 1), .rows = rows});
   }
   const bool ok = lines.size() == 1 && (parts.size() == 2 || (parts.size() == 3 && !more.empty()));
   if (ok && kind == "subwords" && (how == "lower" || how == "cased") &&

@@ -24,7 +24,7 @@ class Sha256 {
   uint64_t bytes_ = 0;
 };
 
-/// Of a whole file, which is read in pieces.
+/// The digest of a whole file, which is read in pieces.
 std::string sha256_of_file(const std::string& path);
 
 }  // namespace qkv

@@ -19,7 +19,7 @@ bool is_lower(const TranslationDataConfig& d) {
 Text tokenizer_text(const TranslationDataConfig& d) {
   if (d.tokenizer == TokenizerKind::pretrained) return tr("that of the pretrained model");
   const Text kind = is_lower(d) ? tr("{tokenizer} of lower-cased text", "tokenizer"_a = d.tokenizer)
-                          : verbatim(std::string(name_of(d.tokenizer)));
+                                : verbatim(std::string(name_of(d.tokenizer)));
   if (!d.has_subwords() || d.normalize == Normalization::none) return kind;
   return tr("{tokenizer}, {form}", "tokenizer"_a = kind, "form"_a = d.normalize);
 }

@@ -75,9 +75,9 @@ Text training_text(const RunReport& run) {
 Text start_text(const TrainingStart& start) {
   const Text from = tr("started     from {folder} ({model})\n", "folder"_a = printable(start.folder),
                        "model"_a = printable(start.model));
-  return start.licence.empty() ? from
-                               : tr("{from}licence     {licence}\n", "from"_a = from,
-                                    "licence"_a = printable(start.licence));
+  return start.licence.empty()
+             ? from
+             : tr("{from}licence     {licence}\n", "from"_a = from, "licence"_a = printable(start.licence));
 }
 
 }  // namespace
@@ -147,7 +147,8 @@ std::string to_json(const RunReport& run) {
   Json training = {
       {"epochs", run.config.training().epochs}, {"epochs_done", run.epochs}, {"ended_early", run.ended_early}};
   if (run.start) {
-    training["started_from"] = {{"folder", run.start->folder}, {"model", run.start->model}, {"sha256", run.start->sha256}};
+    training["started_from"] = {
+        {"folder", run.start->folder}, {"model", run.start->model}, {"sha256", run.start->sha256}};
     if (!run.start->licence.empty()) training["started_from"]["licence"] = run.start->licence;
   }
   if (run.loss) training["loss"] = *run.loss;

@@ -63,9 +63,7 @@ ShelfModel look(const std::string& id, const std::string& folder) {
   return out;
 }
 
-bool holds_model(const std::string& folder) {
-  return report::is_run_folder(folder) || is_pretrained_folder(folder);
-}
+bool holds_model(const std::string& folder) { return report::is_run_folder(folder) || is_pretrained_folder(folder); }
 
 }  // namespace
 

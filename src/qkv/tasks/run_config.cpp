@@ -5,10 +5,10 @@
 #include <map>
 
 #include "qkv/core/check.h"
+#include "qkv/tasks/presets.h"
 #include "qkv/tasks/pretrained/folder.h"
 #include "qkv/tasks/pretrained/language.h"
 #include "qkv/tasks/pretrained/translation.h"
-#include "qkv/tasks/presets.h"
 
 namespace qkv {
 namespace {

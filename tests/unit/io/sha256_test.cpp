@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <span>
 
-
 namespace qkv {
 namespace {
 

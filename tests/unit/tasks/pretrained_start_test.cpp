@@ -90,8 +90,9 @@ TEST(PretrainedWeights, OfAnotherShapeAreRefusedBeforeAnythingIsRead) {
     FAIL() << "nothing was refused";
   } catch (const Error& e) {
     EXPECT_EQ(e.message().in(Language::en),
-              folder + "/model.safetensors: \"model.encoder.layers.0.fc1.weight\" has shape (24, 16), but the model of "
-                       "the configuration has (30, 16)");
+              folder +
+                  "/model.safetensors: \"model.encoder.layers.0.fc1.weight\" has shape (24, 16), but the model of "
+                  "the configuration has (30, 16)");
   }
   EXPECT_TRUE(same_bits(model.parameters().flat(), before));
 }

@@ -7,9 +7,9 @@
 
 #include "qkv/core/api.h"
 #include "qkv/run/trainer.h"
-#include "qkv/tasks/pretrained/start.h"
 #include "qkv/tasks/language/data.h"
 #include "qkv/tasks/language/task.h"
+#include "qkv/tasks/pretrained/start.h"
 
 namespace QKV_API qkv {
 

@@ -147,8 +147,9 @@ void Ctranslate2Weights::read_places() {
     for (uint64_t axis = 0; axis < rank; ++axis) {
       sizes.push_back(in.number<uint32_t>());
       const auto size = static_cast<uint64_t>(sizes.back());
-      require(size >= 1 && size <= file_.size() / elements, "{path}: \"{name}\" has a shape for which the file is too small",
-              "path"_a = file_.path(), "name"_a = printable(name));
+      require(size >= 1 && size <= file_.size() / elements,
+              "{path}: \"{name}\" has a shape for which the file is too small", "path"_a = file_.path(),
+              "name"_a = printable(name));
       elements *= size;
     }
     one.shape = Shape(sizes);
@@ -157,9 +158,8 @@ void Ctranslate2Weights::read_places() {
             "path"_a = file_.path(), "name"_a = printable(name), "type"_a = type, "most"_a = std::size(kTypeBytes) - 1);
     one.type = static_cast<Type>(type);
     one.bytes = in.number<uint32_t>();
-    require(elements * kTypeBytes[type] == one.bytes,
-            "{path}: \"{name}\" has {bytes} bytes, but its shape is {shape}", "path"_a = file_.path(),
-            "name"_a = printable(name), "bytes"_a = grouped(one.bytes), "shape"_a = one.shape);
+    require(elements * kTypeBytes[type] == one.bytes, "{path}: \"{name}\" has {bytes} bytes, but its shape is {shape}",
+            "path"_a = file_.path(), "name"_a = printable(name), "bytes"_a = grouped(one.bytes), "shape"_a = one.shape);
     one.offset = in.at();
     in.skip(one.bytes);
     require(places_.emplace(name, one).second, "{path}: \"{name}\" appears twice", "path"_a = file_.path(),
@@ -170,8 +170,9 @@ void Ctranslate2Weights::read_places() {
           "path"_a = file_.path(), "count"_a = aliases, "most"_a = kMostVariables);
   for (uint64_t i = 0; i < aliases; ++i) {
     const std::string name = in.name(), of = in.name();
-    require(places_.contains(of) && !places_.contains(name), "{path}: \"{name}\" is another name of \"{of}\", which {path} lacks",
-            "path"_a = file_.path(), "name"_a = printable(name), "of"_a = printable(of));
+    require(places_.contains(of) && !places_.contains(name),
+            "{path}: \"{name}\" is another name of \"{of}\", which {path} lacks", "path"_a = file_.path(),
+            "name"_a = printable(name), "of"_a = printable(of));
     aliases_[name] = of;
   }
   require(in.ended(), "{path}: has more bytes than its variables need", "path"_a = file_.path());
@@ -200,8 +201,7 @@ std::vector<std::string> Ctranslate2Weights::names() const {
 std::vector<std::string> Ctranslate2Weights::types() const {
   std::vector<std::string> out;
   for (const std::string& name : names())
-    if (const char* type = kTypeNames[static_cast<size_t>(place(name).type)];
-        std::ranges::find(out, type) == out.end())
+    if (const char* type = kTypeNames[static_cast<size_t>(place(name).type)]; std::ranges::find(out, type) == out.end())
       out.emplace_back(type);
   std::ranges::sort(out);
   return out;
@@ -285,8 +285,8 @@ void Ctranslate2Weights::check_positions(const TransformerConfig& config) const 
   const Tensor values = float_values(table);
   for (const int64_t row : {int64_t{0}, std::min<int64_t>(1, rows - 1), rows / 2, rows - 1})
     for (int64_t i = 0; i < half; ++i) {
-      const double angle =
-          static_cast<double>(row) * std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(config.hidden));
+      const double angle = static_cast<double>(row) *
+                           std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(config.hidden));
       constexpr double kRounding = 1e-3;  // of angles up to 2,048 in float32
       const bool near = std::abs(values.at({row, i}) - std::sin(angle)) < kRounding &&
                         std::abs(values.at({row, half + i}) - std::cos(angle)) < kRounding;

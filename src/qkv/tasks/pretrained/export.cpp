@@ -36,29 +36,19 @@ struct Folder {
 struct Needed {
   const char *setting, *value;
 };
-constexpr Needed kMarian[] = {{"model.kind", "transformer"},
-                              {"model.attention", "scaled-dot"},
-                              {"model.attention_kind", "exact"},
-                              {"model.key_heads", "same"},
-                              {"model.encoder_heads", "\"\""},
-                              {"model.decoder_heads", "\"\""},
-                              {"model.cross_heads", "\"\""},
-                              {"model.norm", "post"},
-                              {"model.norm_kind", "layer"},
-                              {"model.norm_eps", "1e-05"},
-                              {"model.ffn_kind", "plain"},
-                              {"model.positions", "sinusoidal"},
-                              {"model.waves", "halves"},
-                              {"model.bias", "true"},
-                              {"model.ffn_bias", "true"},
-                              {"model.norm_bias", "true"},
-                              {"model.output_bias", "true"},
-                              {"model.tied", "true"}};
-constexpr Needed kLanguage[] = {{"model.objective", "causal"},    {"model.attention", "scaled-dot"},
-                                {"model.attention_kind", "exact"}, {"model.encoder_heads", "\"\""},
-                                {"model.decoder_heads", "\"\""},   {"model.cross_heads", "\"\""},
-                                {"model.norm", "pre"},             {"model.output_bias", "false"},
-                                {"model.scale_embeddings", "false"}};
+constexpr Needed kMarian[] = {{"model.kind", "transformer"},     {"model.attention", "scaled-dot"},
+                              {"model.attention_kind", "exact"}, {"model.key_heads", "same"},
+                              {"model.encoder_heads", "\"\""},   {"model.decoder_heads", "\"\""},
+                              {"model.cross_heads", "\"\""},     {"model.norm", "post"},
+                              {"model.norm_kind", "layer"},      {"model.norm_eps", "1e-05"},
+                              {"model.ffn_kind", "plain"},       {"model.positions", "sinusoidal"},
+                              {"model.waves", "halves"},         {"model.bias", "true"},
+                              {"model.ffn_bias", "true"},        {"model.norm_bias", "true"},
+                              {"model.output_bias", "true"},     {"model.tied", "true"}};
+constexpr Needed kLanguage[] = {
+    {"model.objective", "causal"},   {"model.attention", "scaled-dot"}, {"model.attention_kind", "exact"},
+    {"model.encoder_heads", "\"\""}, {"model.decoder_heads", "\"\""},   {"model.cross_heads", "\"\""},
+    {"model.norm", "pre"},           {"model.output_bias", "false"},    {"model.scale_embeddings", "false"}};
 constexpr Needed kGpt2[] = {{"model.norm_kind", "layer"}, {"model.positions", "learned"}, {"model.key_heads", "same"},
                             {"model.ffn_kind", "plain"},  {"model.bias", "true"},         {"model.ffn_bias", "true"},
                             {"model.norm_bias", "true"},  {"model.tied", "true"}};
@@ -73,11 +63,11 @@ void check_needed(const std::string& model, const Settings& settings, std::span<
     if (!settings.has(name)) continue;  // another kind of model, which model.kind says first
     const std::string found = settings.find(name).get();
     if (found == value) continue;
-    throw Error(tr("{model}: {setting} is {found}, but a {architecture} model of Hugging Face has {value}",
-                   "model"_a = model, "setting"_a = name, "found"_a = found, "architecture"_a = architecture,
-                   "value"_a = value),
-                tr("what is written: models that started from a pretrained folder (qkv train --init DIR), with the "
-                   "settings that it has"));
+    throw Error(
+        tr("{model}: {setting} is {found}, but a {architecture} model of Hugging Face has {value}", "model"_a = model,
+           "setting"_a = name, "found"_a = found, "architecture"_a = architecture, "value"_a = value),
+        tr("what is written: models that started from a pretrained folder (qkv train --init DIR), with the "
+           "settings that it has"));
   }
 }
 
@@ -88,7 +78,8 @@ const PretrainedTokenizer& needed_tokenizer(const std::string& model, const Pret
                 tr("what is written: models that started from a pretrained folder (qkv train --init DIR), with the "
                    "settings that it has"));
   for (const std::string& file : tokenizer->files())
-    require(file != "tokenizer.bin", "{model}: its tokenizer is llama2.c's tokenizer.bin, which no program of Hugging Face reads",
+    require(file != "tokenizer.bin",
+            "{model}: its tokenizer is llama2.c's tokenizer.bin, which no program of Hugging Face reads",
             "model"_a = model);
   return *tokenizer;
 }
@@ -140,12 +131,9 @@ Folder marian_folder(const std::string& model, const Translator& translator) {
                 {"tie_word_embeddings", true},
                 {"vocab_size", words}};
   const TranslationDecodingConfig& d = config.decoding;
-  out.generation = {{"bad_words_ids", lists_of_one(d.never)},
-                    {"decoder_start_token_id", tokenizer.bos()},
-                    {"eos_token_id", tokenizer.eos()},
-                    {"forced_eos_token_id", tokenizer.eos()},
-                    {"length_penalty", d.length_penalty},
-                    {"num_beams", d.beam},
+  out.generation = {{"bad_words_ids", lists_of_one(d.never)}, {"decoder_start_token_id", tokenizer.bos()},
+                    {"eos_token_id", tokenizer.eos()},        {"forced_eos_token_id", tokenizer.eos()},
+                    {"length_penalty", d.length_penalty},     {"num_beams", d.beam},
                     {"pad_token_id", tokenizer.pad()}};
   if (d.never.empty()) out.generation.erase("bad_words_ids");
   if (d.max_length > 0) out.generation["max_length"] = std::min(d.max_length + 1, o.max_positions);

@@ -59,12 +59,11 @@ TextTokenizer open_text_tokenizer(const std::string& folder) {
 
 PretrainedLanguage open_pretrained_language(const std::string& folder) {
   FolderSettings found = read_settings(folder);
-  auto model = is_llama2c_folder(folder)                            ? open_llama2c_model(Llama2cWeights(folder))
+  auto model = is_llama2c_folder(folder)                       ? open_llama2c_model(Llama2cWeights(folder))
                : architecture_of(folder) == Architecture::gpt2 ? open_gpt2_model(folder, found.settings)
-                                                                    : open_llama_model(folder, found.settings);
-  return {.config = std::move(found.settings.config),
-          .tokenizer = std::move(found.tokenizer),
-          .model = std::move(model)};
+                                                               : open_llama_model(folder, found.settings);
+  return {
+      .config = std::move(found.settings.config), .tokenizer = std::move(found.tokenizer), .model = std::move(model)};
 }
 
 }  // namespace qkv

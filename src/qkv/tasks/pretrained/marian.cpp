@@ -173,9 +173,9 @@ WeightTable marian_table() {
 
 std::unique_ptr<TranslationModel> open_marian_model(const std::string& folder, const MarianConfig& config) {
   const PretrainedSource source = pretrained_source(folder);
-  Transformer model = with_pretrained_weights(
-      [&] { return Transformer(config.translation.transformer(), config.words, Rng(0)); }, *source.weights,
-      source.table);
+  Transformer model =
+      with_pretrained_weights([&] { return Transformer(config.translation.transformer(), config.words, Rng(0)); },
+                              *source.weights, source.table);
   model.encoder.embedding.positions.prepare();
   model.decoder.embedding.positions.prepare();
   return std::make_unique<TranslationModel>(std::move(model));

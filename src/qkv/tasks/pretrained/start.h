@@ -7,7 +7,6 @@
 #include <string>
 
 #include "qkv/core/api.h"
-#include "qkv/nn/module.h"
 #include "qkv/run/model_file.h"
 #include "qkv/run/training_config.h"
 #include "qkv/tasks/pretrained/weight_table.h"

@@ -21,10 +21,8 @@ Tokenizers tokenizers_of(const std::string& folder, const MarianConfig& config) 
           "{folder}: its tokenizer has {tokens} tokens, but its embedding only {rows} rows", "folder"_a = folder,
           "tokens"_a = grouped(static_cast<uint64_t>(tokenizer.size())),
           "rows"_a = grouped(static_cast<uint64_t>(config.words.target)));
-  const Tokenizer::Tokens tokens{.begin = config.start,
-                                 .end = config.end,
-                                 .pad = config.pad,
-                                 .rows = static_cast<int32_t>(config.words.target)};
+  const Tokenizer::Tokens tokens{
+      .begin = config.start, .end = config.end, .pad = config.pad, .rows = static_cast<int32_t>(config.words.target)};
   return {Tokenizer::pretrained(tokenizer, Tokenizer::Side::source, tokens),
           Tokenizer::pretrained(tokenizer, Tokenizer::Side::target, tokens)};
 }

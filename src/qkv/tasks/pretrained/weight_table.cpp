@@ -103,8 +103,8 @@ std::vector<std::string> WeightMapping::left_over() const {
 
 void WeightMapping::check_whole() const {
   for (const std::string& name : left_over())
-    refuse("{file}: a {architecture} model of its config.json has no tensor \"{name}\"",
-           "file"_a = weights_.path(name), "architecture"_a = table_.architecture, "name"_a = name);
+    refuse("{file}: a {architecture} model of its config.json has no tensor \"{name}\"", "file"_a = weights_.path(name),
+           "architecture"_a = table_.architecture, "name"_a = name);
   check_repeats();
 }
 
@@ -156,7 +156,8 @@ LoadedByName load_by_name(const WeightSource& weights, const WeightTable& table,
     if (const auto expected = mapping.other_shape(entry.name, entry.shape)) {
       const std::string theirs = rule_of(table, entry.name)->theirs;
       refuse("{file}: \"{name}\" has shape {shape}, but the model of the configuration has {own}",
-             "file"_a = weights.path(theirs), "name"_a = theirs, "shape"_a = weights.shape(theirs), "own"_a = *expected);
+             "file"_a = weights.path(theirs), "name"_a = theirs, "shape"_a = weights.shape(theirs),
+             "own"_a = *expected);
     }
     mapping.plan(entry.name, entry.shape);
     found.push_back(i);
@@ -180,7 +181,8 @@ void put_transposed(const Tensor& ours, const WeightRule& rule, Tensor& theirs) 
   parallel_ranges(rows, kBlock, static_cast<double>(ours.numel()), [&](int64_t begin, int64_t end) {
     for (int64_t c0 = 0; c0 < columns; c0 += kBlock)
       for (int64_t r = begin; r < end; ++r)
-        for (int64_t c = c0; c < std::min(columns, c0 + kBlock); ++c) to[r * all + first + c] = ours.ptr()[c * rows + r];
+        for (int64_t c = c0; c < std::min(columns, c0 + kBlock); ++c)
+          to[r * all + first + c] = ours.ptr()[c * rows + r];
   });
 }
 

@@ -10,8 +10,9 @@ namespace qkv {
 namespace {
 
 // The files of the tokenizers, those of the source side written first.
-const std::vector<std::string> kOwnFiles = {kStartFile,         "tokenizer",        "source.model",         "target.model",
-                                            "vocab.source.txt", "vocab.target.txt", "tokenizer.target.txt", "tokenizer.source.txt"};
+const std::vector<std::string> kOwnFiles = {
+    kStartFile,         "tokenizer",        "source.model",         "target.model",
+    "vocab.source.txt", "vocab.target.txt", "tokenizer.target.txt", "tokenizer.source.txt"};
 
 const TranslationConfig& checked(const TranslationConfig& config) {
   config.check();

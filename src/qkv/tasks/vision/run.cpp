@@ -15,7 +15,9 @@ const VisionConfig& checked(const VisionConfig& config) {
 }  // namespace
 
 VisionRun::VisionRun(const VisionConfig& config, std::string folder, ExistingRun existing, Ranks* ranks)
-    : config_(checked(config)), ranks_(ranks), folder_(std::move(folder), existing, {kStartFile, facts_of(TaskKind::vision).mark}) {
+    : config_(checked(config)),
+      ranks_(ranks),
+      folder_(std::move(folder), existing, {kStartFile, facts_of(TaskKind::vision).mark}) {
   if (folder_.holds_run()) {
     VisionConfig saved, asked = config_;
     saved.read(run_config_path(folder_.path(), TaskKind::vision));

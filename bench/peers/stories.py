@@ -3,21 +3,24 @@
   python3 stories.py --qkv build/release/bin/qkv --model FOLDER --pieces tokenizer.model --made NEW_FOLDER --run PROGRAM [--run PROGRAM]
 
 --model has llama2.c's model.bin and tokenizer.bin; --pieces is the SentencePiece model of its tokenizer, --run a program built from
-llama2.c's run.c, --made where the folder for transformers is written. Speed is that of tokens after the first one: the time of a long text
-less that of a short one, so that opening files does not count; rounds are interleaved. Needs torch, transformers and sentencepiece.
+llama2.c's run.c, --made where the folder for transformers is written. Speed is that of tokens after the first ones: the time of a long text
+less that of a short one, so that opening files does not count; rounds are interleaved. --clock cpu counts processor time, for one thread on a
+machine that others use. Needs torch, transformers and sentencepiece.
 """
 
 import argparse
 import json
 import os
+import resource
 import shutil
 import struct
 import subprocess
 import time
 
 import numpy
+import sentencepiece
 import torch
-from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, LlamaTokenizer
+from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--qkv", required=True)
@@ -29,6 +32,7 @@ parser.add_argument("--prompt", default="Once upon a time")
 parser.add_argument("--tokens", type=int, default=200)
 parser.add_argument("--rounds", type=int, default=7)
 parser.add_argument("--threads", type=int, default=2)
+parser.add_argument("--clock", choices=["wall", "cpu"], default="wall")
 a = parser.parse_args()
 SHORT = 20
 
@@ -71,31 +75,46 @@ def converted():
     return model
 
 
+def now():
+    """Seconds on the chosen clock, of this process and those that it has waited for."""
+    if a.clock == "wall":
+        return time.perf_counter()
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def timed(work):
+    begin = now()
+    found = work()
+    return now() - begin, found
+
+
 def ours(folder, count):
-    begin = time.perf_counter()
-    out = subprocess.run([a.qkv, "generate", "--model", folder, "--prompt", a.prompt, "--temperature", "0", "--max-tokens", str(count), "--json",
-                          "--quiet", "--threads", str(a.threads)], capture_output=True, text=True, check=True).stdout
-    return time.perf_counter() - begin, json.loads(out)
+    command = [a.qkv, "generate", "--model", folder, "--prompt", a.prompt, "--temperature", "0", "--max-tokens", str(count), "--json", "--quiet",
+               "--threads", str(a.threads)]
+    seconds, done = timed(lambda: subprocess.run(command, capture_output=True, text=True, check=True))
+    return seconds, json.loads(done.stdout)
 
 
 def c_program(program, count):
-    steps = len(prompt) + count - 1
-    begin = time.perf_counter()
-    out = subprocess.run([program, os.path.join(a.model, "model.bin"), "-z", os.path.join(a.model, "tokenizer.bin"), "-t", "0", "-n", str(steps),
-                          "-i", a.prompt], capture_output=True, check=True, env=os.environ | {"OMP_NUM_THREADS": str(a.threads)}).stdout
-    return time.perf_counter() - begin, out.decode().removesuffix("\n")
+    command = [program, os.path.join(a.model, "model.bin"), "-z", os.path.join(a.model, "tokenizer.bin"), "-t", "0", "-n",
+               str(len(prompt) + count - 1), "-i", a.prompt]
+    threads = {"OMP_NUM_THREADS": str(a.threads), "OMP_WAIT_POLICY": "passive"}
+    seconds, done = timed(lambda: subprocess.run(command, capture_output=True, check=True, env=os.environ | threads))
+    return seconds, done.stdout.decode().removesuffix("\n")
 
 
 def theirs(count):
-    begin = time.perf_counter()
-    with torch.no_grad():
-        ids = model.generate(torch.tensor([prompt]), attention_mask=torch.ones(1, len(prompt)), do_sample=False, max_new_tokens=count)
-    return time.perf_counter() - begin, ids[0, len(prompt):].tolist()
+    def work():
+        with torch.no_grad():
+            return model.generate(torch.tensor([prompt]), attention_mask=torch.ones(1, len(prompt)), do_sample=False, max_new_tokens=count)
+
+    seconds, ids = timed(work)
+    return seconds, ids[0, len(prompt):].tolist()
 
 
 torch.set_num_threads(a.threads)
 model = converted()
-import sentencepiece
 pieces = sentencepiece.SentencePieceProcessor(model_file=a.pieces)
 prompt = [1] + pieces.encode(a.prompt)
 wanted = theirs(a.tokens)[1]

@@ -51,6 +51,8 @@ expect 1 'qkv: error: keeping 0.1 of 24 heads leaves 2, but each of the 6 attent
 expect 1 'qkv: error: encoder.0.self has no head 5: it has 4, counted from 1' prune --model run --remove encoder.0.self:5 -o bad
 expect 2 'qkv: error: --remove: expected PATH:HEADS such as encoder.0.self:1,3, got "encoder.0.self"' \
   prune --model run --remove encoder.0.self -o bad
+expect 1 'qkv: error: keeping 0.99 of 24 heads removes none' prune --model run --keep 0.99 -o bad
+expect 2 'qkv: error: --remove: expected PATH:HEADS such as encoder.0.self:1,3, got ":1"' prune --model run --remove :1 -o bad
 expect 1 'qkv: error: run: already exists; choose another folder with -o' prune --model run --keep 0.5 -o run
 [[ ! -e bad ]] || mismatch "a folder for a pruning that failed"
 run train --init smaller --encoder-heads '4 4' --epochs 1 -o bad

@@ -39,6 +39,7 @@ expect_match '^(431|413|400|000)$' "$(status -H "X-Large: $(head -c 60000 /dev/z
 expect_match '^400 .*nested more than 32 levels' "$(post api/v1/cues "$(head -c 100000 /dev/zero | tr '\0' '[')")"
 expect_match '^400 .*is not JSON' "$(post api/v1/cues '{"want": ')"
 expect_match '^400 .*does not fit in a double' "$(post api/v1/cues '{"want": [1e999, 0]}')"
+expect_match '^400 .*does not fit in a double' "$(post api/v1/regress '{"x": [0, 1], "y": [0, -1e999]}')"
 expect_match '^400 .*want is missing' "$(post api/v1/cues '{}')"
 expect_match '^404 .*there is no model m1' "$(post api/v1/translate '{"model": "m1", "text": "a"}')"
 expect_match '^404 .*there is no session' "$(post api/v1/map '{"session": "k1", "name": "cross", "row": [-1, 2]}')"
@@ -89,6 +90,24 @@ expect_match '^200 200$' "$(many health)"
 expect_match '^200 200$' "$(many -H 'Content-Type: application/json' --data-binary '{"x": [0, 1, 2, 3], "y": [1, 0, 2, 1], "bandwidth": "cv"}' api/v1/regress)"
 alive
 
+# 200 that say nothing take all places; when they are gone, others are served at once.
+silent=()
+for _ in {1..200}; do exec {one}<>"/dev/tcp/127.0.0.1/$port" && silent+=("$one"); done
+expect_match '^200$' "${#silent[@]}"
+for one in "${silent[@]}"; do exec {one}>&-; done
+alive
+
+# Clients that vanish: before the answer, in the middle of what they send, in the middle of what they are sent.
+vanish() { exec 5<>"/dev/tcp/127.0.0.1/$port"; printf "$1" "$port" >&5; [[ -z ${2:-} ]] || head -c "$2" <&5 >part.txt; exec 5>&-; }
+for _ in {1..20}; do
+  vanish 'GET / HTTP/1.1\r\nHost: 127.0.0.1:%s\r\n\r\n'
+  vanish 'GET / HTTP/1.1\r\nHost: 127.0.0.1:%s\r\n\r\n' 1000
+  vanish 'POST /api/v1/cues HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nContent-Type: application/json\r\nContent-Length: 500000\r\n\r\n{"want": ['
+  vanish 'GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1:%s\r\n\r\n' 200
+done
+alive
+expect_match '^200$' "$(status -m 10 '')"
+
 # Refusals speak the language of the browser.
 status -H 'Accept-Language: zh-CN,zh;q=0.9' -H 'Host: evil.example' health >/dev/null
 expect_match '本服务器' "$(cat answer.txt)"
@@ -116,6 +135,12 @@ expect_match '^403$' "$(status -H 'Origin: http://evil.example' -d 'q=a&source=e
 expect_match '^415$' "$(status -H "Origin: http://127.0.0.1:$port" -d 'q=a&source=en&target=fr' translate)"
 expect_match '^415$' "$(status -H 'Sec-Fetch-Site: none' -d 'q=a&source=en&target=fr' translate)"
 expect_match '^415$' "$(status -d 'model=m1&text=a' api/v1/translate)"
+# A row and a column that are not of the map, and a client that is gone before its translation is done.
+expect_match '^400 .*column: expected' "$(post api/v1/map "{\"session\": \"$session\", \"name\": \"cross\", \"row\": [0, 1], \"column\": [0, 1000000]}")"
+for _ in {1..20}; do
+  timeout 0.02 curl -s -o /dev/null -H 'Content-Type: application/json' -d '{"model": "m1", "text": "the cat sleeps .", "beam": 8, "view": "gone", "stream": true}' "${url}api/v1/translate"
+done
+alive
 rm -rf models/small
 expect_match '^410 .*is gone' "$(post api/v1/translate '{"model": "m1", "text": "the cat sleeps ."}')"
 alive
@@ -133,6 +158,7 @@ kill -TERM $training
 wait $training
 expect_match '^130$' "$?"
 expect_match '^interrupted$' "$(until_state live interrupted)"
+expect_match '"resume":"qkv train -c models/live/config.yaml -o models/live"' "$(curl -s "${url}api/v1/models")"
 expect_match '^200 .*"hypotheses"' "$(post api/v1/translate "{\"model\": \"$id\", \"text\": \"the cat sleeps .\"}")"
 
 # Ctrl-C ends the server, also while a listener and slow senders are there.
@@ -155,6 +181,17 @@ server=$!
 for _ in {1..600}; do [[ $(curl -s "${url}api/v1/about") == *'"state":"failed"'* ]] && break; sleep 0.2; done
 expect_match '"background":\{"state":"failed","name":"explorer","error":"the training of explorer failed: .*broken/explorer' "$(curl -s "${url}api/v1/models")"
 expect_match '"background":\{"state":"failed"' "$(curl -s "${url}api/v1/about")"
+kill -INT $server
+wait $server
+expect_match '^130$' "$?"
+
+# One that is killed says so.
+env --default-signal=INT "$QKV" serve --models fresh --port "$port" >address.txt 2>notes.txt &
+server=$!
+for _ in {1..100}; do [[ $(curl -s "${url}api/v1/about") == *'"state":"training"'* ]] && break; sleep 0.1; done
+kill -KILL "$(cat "/proc/$server/task/$server/children")"
+for _ in {1..100}; do [[ $(curl -s "${url}api/v1/about") == *'"state":"failed"'* ]] && break; sleep 0.2; done
+expect_match '"background":\{"state":"failed","name":"explorer","error":"the training of explorer was ended from outside: Killed"' "$(curl -s "${url}api/v1/about")"
 kill -INT $server
 wait $server
 expect_match '^130$' "$?"

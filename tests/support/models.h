@@ -7,11 +7,12 @@
 
 namespace qkv_test {
 
-/// A pretrained folder with a config.json of a known format, or "" when it is not there and the test must skip.
+/// A pretrained folder, or "" when it is not there and the test must skip.
 inline std::string real_model(const std::string& name) {
   const char* folder = std::getenv("QKV_TEST_MODELS");
   const std::string path = (folder ? std::string(folder) : QKV_SOURCE_DIR "/../shared/models") + "/" + name;
-  return std::filesystem::exists(path + "/model.safetensors") ? path : "";
+  const auto has = [&](const char* file) { return std::filesystem::exists(path + "/" + file); };
+  return has("model.safetensors") || has("model.bin") ? path : "";
 }
 
 /// What the authors of a model computed with it, beside the project; "" when it is not there.

@@ -75,13 +75,5 @@ function Page() {
 
 if (opening && location.hash.length < 2) history.replaceState(null, '', opening);
 start();
-// The bar is painted first, and the bench with the next frame; a tab in the background has no frames.
-let shown = false;
-const show = () => {
-  if (shown) return;
-  shown = true;
-  render(<Page />, document.getElementById('page')!);
-};
-requestAnimationFrame(() => setTimeout(show));
-setTimeout(show, 100);
-setTimeout(watchModels); // the first paint does not wait for it
+render(<Page />, document.getElementById('page')!);
+watchModels();

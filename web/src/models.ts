@@ -15,6 +15,9 @@ export interface Model {
   state: 'ready' | 'training' | 'interrupted' | 'failed';
   usable?: boolean; // it has weights, if only those of a checkpoint
   done?: number;
+  epochs?: number;
+  of_epochs?: number;
+  resume?: string; // the command that resumes it, if its training was interrupted
   error?: string;
   examples?: string[];
   gold?: boolean;

@@ -246,6 +246,31 @@ export const Waiting = ({ height = 220, line }: { height?: number; line?: string
 
 export const Empty = ({ children }: { children: ComponentChildren }) => <div class="state empty">{children}</div>;
 
+/** What became of a run that is not trained to the end, and of the training that the server started. */
+export function RunState({ model }: { model: Model }) {
+  if (model.state === 'failed') {
+    return (
+      <p class="runstate" role="status">
+        <b>{t('runFailed', { name: model.name })}</b> {model.error}
+      </p>
+    );
+  }
+  if (model.state !== 'interrupted') return null;
+  return (
+    <p class="runstate" role="status">
+      <b>{t('runInterrupted', { name: model.name, epochs: model.epochs ?? 0, all: model.of_epochs ?? 0 })}</b> {t(model.usable ? 'fromCheckpoint' : 'noCheckpoint')} {model.resume && <code>./{model.resume}</code>}
+    </p>
+  );
+}
+export function BackgroundFailed() {
+  const failed = background.value?.state === 'failed' && !ofTask('translation').some((one) => one.state === 'ready');
+  return failed ? (
+    <p class="runstate" role="alert">
+      <b>{background.value!.error}</b> {t('backgroundFailed')} <code>{trainCommand.translation}</code>
+    </p>
+  ) : null;
+}
+
 /** The bench when a model is there; before that, how far its training is and what to do meanwhile. */
 export function WithModel(props: {
   task: Model['task'];
@@ -257,7 +282,15 @@ export function WithModel(props: {
     return modelsFailed.value ? <Failed failure={modelsFailed.value} /> : <Waiting height={360} />;
   }
   const model = chosen(props.task, props.id, props.fits);
-  if (model) return <>{props.children(model)}</>;
+  if (model) {
+    return (
+      <>
+        {props.task === 'translation' && <BackgroundFailed />}
+        <RunState model={model} />
+        {props.children(model)}
+      </>
+    );
+  }
   const rising = ofTask(props.task).find((one) => one.state === 'training');
   if (rising) {
     const now = training.value[rising.id];
@@ -278,13 +311,17 @@ export function WithModel(props: {
       </div>
     );
   }
-  const failed = ofTask(props.task).find((one) => one.state === 'failed');
   const ended = props.task === 'translation' && background.value?.state === 'failed' ? background.value.error : undefined;
+  const stopped = ofTask(props.task).filter((one) => one.state === 'interrupted');
+  // A folder that cannot be read may be of any task.
+  const failed = models.value.filter((one) => one.state === 'failed' && (!one.task || one.task === props.task));
   return (
     <div class="state empty">
+      <b>{t(`noModel_${props.task}`)}</b>
       {ended && <span role="alert">{ended}</span>}
-      <b>{failed ? t('modelFailed', { name: failed.name }) : t(`noModel_${props.task}`)}</b>
-      {failed?.error && <span>{failed.error}</span>}
+      {[...stopped, ...failed].map((one) => (
+        <RunState key={one.id} model={one} />
+      ))}
       <span>{t('makeOne')}</span>
       <code>{trainCommand[props.task]}</code>
       <span>

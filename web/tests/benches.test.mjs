@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { answerTo, explorer, frameRate, opened, program, qkv, settled } from './explorer.mjs';
+import { answerTo, commanded, explorer, frameRate, opened, program, qkv, settled } from './explorer.mjs';
 
 // Times are held to their limits on a machine that is otherwise idle; a busy one must still come near.
 const strict = !!process.env.QKV_STRICT;
@@ -138,6 +138,8 @@ test('cues: arrows move the wish, and the weights follow', async () => {
   const scores = sent.things.map(({ at }) => -((at[0] - sent.want[0]) ** 2 + (at[1] - sent.want[1]) ** 2) / sent.temperature);
   const sum = scores.reduce((a, b) => a + Math.exp(b), 0);
   nearAll(got.weights, scores.map((x) => Math.exp(x) / sum), 1e-5);
+  await settled(page);
+  assert.deepEqual(JSON.parse(await commanded(page, 'desk')), got);
   await page.close();
 });
 
@@ -155,6 +157,9 @@ test('scores: what is written, masked and scored is what qkv attend computes', a
   assert.deepEqual(got.empty_rows, [0]);
   nearAll(got.book_weights[0], [0.25, 0.25, 0.25, 0.25]);
   await page.locator('[data-figure="book"] .bars').nth(1).waitFor();
+
+  await settled(page);
+  assert.deepEqual(JSON.parse(await commanded(page, 'steps')), got);
 
   // A cell says which numbers made it, by pointer and by keyboard.
   await page.locator('[data-at="output,1,0"]').hover();
@@ -240,6 +245,8 @@ test('positions: kinds and offsets', async () => {
   assert.equal(got.kind, 'rotary');
   const turned = await answerTo(page, '/positions', () => page.locator('.slider input').first().press('ArrowRight'));
   near(turned.got.hands[0].angle % (2 * Math.PI), 6 % (2 * Math.PI), 1e-4);
+  await settled(page);
+  assert.deepEqual(JSON.parse(await commanded(page, 'clocks')), turned.got);
   await page.close();
 });
 
@@ -257,6 +264,9 @@ test('language: a clicked token is written, and a long text is a map of tiles th
     async (model) => (await (await fetch('/api/v1/next', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ model, prompt: 'the red ', temperature: 1, top: 200 }) })).json()).next,
     models.find((one) => one.task === 'language').id,
   );
+  await settled(page);
+  const likely = JSON.parse(await commanded(page, 'next')).next;
+  assert.deepEqual((await page.locator('[data-figure="next"] .bars li').count()), likely.length);
   const token = drawn.texts[0].tokens[0];
   near(asked.find((one) => one.token === token.token).probability, token.probability, 1e-5);
 

@@ -78,6 +78,16 @@ export async function answerTo(page, path, action, fits = () => true) {
   return { sent: response.request().postDataJSON(), got: await response.json() };
 }
 
+/** What the command line under a figure prints, when it is pasted into a shell. */
+export async function commanded(page, figure) {
+  const card = page.locator(`[data-figure="${figure}"]`);
+  const opener = card.locator('.export button', { hasText: 'command' });
+  await opener.click();
+  const line = await card.locator('.commandline code').textContent();
+  await opener.click();
+  return (await run('bash', ['-c', `qkv() { "$QKV_BIN" "$@"; }; ${line}`], { maxBuffer: 1 << 26 })).stdout;
+}
+
 /** Opens a bench and gives its page with the first answer to a path. */
 export async function opened(here, state, path, fits) {
   const page = await here.open('cues?lang=en');

@@ -1,7 +1,7 @@
 // qkv ask: one request to the explorer's API, answered without a server.
 #include <fmt/format.h>
 
-#include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -26,14 +26,16 @@ class Ask : public Command {
     options.positionals("JSON", tr("the fields of the question, or - for standard input; without any it is a GET"),
                         body_);
     options.option("--models DIR", tr("the folder with the run folders of qkv train"), models_);
-    options.set_default(models_);
+    options.set_default(serve::ServeOptions{}.models);
   }
 
   int run(const Global& global) override {
     if (body_.size() > 1)
       throw UsageError(tr("one question at a time: {count} were given", "count"_a = body_.size()),
                        tr("put the JSON in single quotes"));
-    serve::ModelShelf shelf(models_);
+    const std::string folder = models_.value_or(serve::ServeOptions{}.models);
+    require(!models_ || std::filesystem::is_directory(folder), "{folder}: no such folder", "folder"_a = folder);
+    serve::ModelShelf shelf(folder);
     shelf.scan();
     serve::EventHub events;
     serve::Api api(shelf, events);
@@ -51,11 +53,21 @@ class Ask : public Command {
       fmt::print("{}\n", answer.json);
       return 0;
     }
-    const auto problem = nlohmann::json::parse(answer.json);
-    throw Error(verbatim(problem.at("error").get<std::string>()), verbatim(problem.value("hint", "")));
+    throw problem(answer);
   }
 
  private:
+  // The one line of a refusal; OpenAI's form wraps it in an object.
+  Error problem(const serve::ApiAnswer& answer) const {
+    const auto json = nlohmann::json::parse(answer.json);
+    const auto& error = json.at("error");
+    const std::string line = (error.is_object() ? error.at("message") : error).get<std::string>();
+    if (answer.status == 405)
+      return Error(verbatim(line), body_.empty() ? tr("give its fields as JSON, or - for standard input")
+                                                 : tr("it takes no fields: leave the JSON out"));
+    return Error(verbatim(line), verbatim(json.value("hint", "")));
+  }
+
   static std::string read_input() {
     std::string text;
     for (char c; text.size() <= serve::kMostBodyBytes && std::cin.get(c);) text += c;
@@ -64,7 +76,8 @@ class Ask : public Command {
     return text;
   }
 
-  std::string path_, models_ = serve::ServeOptions{}.models;
+  std::string path_;
+  std::optional<std::string> models_;
   std::vector<std::string> body_;
 };
 

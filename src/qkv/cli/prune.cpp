@@ -39,7 +39,7 @@ Removal parse_removal(const std::string& given) {
     throw UsageError(
         tr("--remove: expected PATH:HEADS such as encoder.0.self:1,3, got \"{given}\"", "given"_a = given));
   };
-  if (colon == given.npos) refuse_it();
+  if (colon == given.npos || colon == 0) refuse_it();
   for (const std::string& word : split(given.substr(colon + 1), ',')) {
     if (word.empty() || word.size() > 4 || word.find_first_not_of("0123456789") != word.npos) refuse_it();
     out.heads.push_back(std::stoll(word));
@@ -243,6 +243,12 @@ void Prune::prune(const Translator& translator, const SentencePairs& pairs, cons
   const std::vector<PrunableAttention> places = prunable_attentions(config);
   const KeptUnits kept =
       remove_.empty() ? most_important(measured(translator, pairs, by_, global), *keep_) : named_units(places, config);
+  int64_t all = 0, left = 0;
+  for (size_t a = 0; a < places.size(); ++a) {
+    all += places[a].units;
+    left += std::ssize(kept[a]);
+  }
+  require(left < all, "keeping {keep} of {heads} heads removes none", "keep"_a = keep_.value_or(1), "heads"_a = all);
   const PrunedModel smaller = pruned_model(translator, kept);
   save_pruned(smaller, translator.tokenizers(), output_);
   const TranslationQuality before = quality_of(translator, pairs),
@@ -250,7 +256,6 @@ void Prune::prune(const Translator& translator, const SentencePairs& pairs, cons
   const auto bytes = [](const std::string& folder) {
     return static_cast<int64_t>(std::filesystem::file_size(folder + "/model.safetensors"));
   };
-  int64_t all = 0, left = 0;
   Json removed = Json::array();
   std::string table;
   for (size_t a = 0; a < places.size(); ++a) {
@@ -262,8 +267,6 @@ void Prune::prune(const Translator& translator, const SentencePairs& pairs, cons
           removed.push_back({{"path", places[a].path}, {"head", h + 1}});
         }
       }
-    all += places[a].units;
-    left += std::ssize(kept[a]);
     table += fmt::format("  {:<18} {} / {}  {}\n", places[a].path, kept[a].size(), places[a].units,
                          gone.empty() ? "" : tr("without {heads}", "heads"_a = listed(gone)).in(global.language));
   }

@@ -34,11 +34,10 @@ class Score : public Command {
         tr("translations, one per line (default, or -: standard input); several files are compared with the first; "
            "with --model: texts"),
         hypotheses_);
-    o.option(
-        "--model DIR",
-        tr("a language model, from qkv train or pretrained: print the perplexity, nats per token and bits per character "
-           "of texts instead"),
-        model_);
+    o.option("--model DIR",
+             tr("a language model, from qkv train or pretrained: print the perplexity, nats per token and bits per "
+                "character of texts instead"),
+             model_);
     o.option("--ref FILE", tr("reference translations; may be repeated"), references_);
     o.option("--metric LIST", tr("comma-separated list of {metrics}", "metrics"_a = listed(metric_names())), metric_);
     o.option("--tokenize NAME", tr("BLEU's tokeniser, as in sacreBLEU"), options_.bleu.tokenizer);

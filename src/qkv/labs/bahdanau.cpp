@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "qkv/core/parallel.h"
+#include "qkv/labs/english_edition.h"
 #include "qkv/labs/sections.h"
 #include "qkv/labs/work.h"
 #include "qkv/tasks/presets.h"
@@ -22,7 +23,15 @@ struct Workshop {
 
 constexpr uint64_t kBookSeeds = 5;
 
-bool is_exercise(Kind kind) { return kind != Kind::baseline && kind != Kind::attention && kind != Kind::aligned; }
+// What is trained together.
+std::vector<Kind> group_of(const Page& page, Kind kind) {
+  if (kind == Kind::gru || kind == Kind::lstm || kind == Kind::dot) return {Kind::gru, Kind::lstm, Kind::dot};
+  if (kind == Kind::english || kind == Kind::english_baseline) return {Kind::english, Kind::english_baseline};
+  if (kind == Kind::baseline || kind == Kind::attention || kind == Kind::aligned)
+    return page.data().empty() ? std::vector{Kind::baseline, Kind::attention}
+                               : std::vector{Kind::baseline, Kind::attention, Kind::aligned};
+  return {Kind::reference, Kind::fed_back, Kind::plain, Kind::plain_lstm, Kind::mixed, Kind::slow_rate, Kind::wide};
+}
 
 void turn_into(TranslationConfig& c, Kind kind) {
   if (kind == Kind::baseline || kind == Kind::plain || kind == Kind::plain_lstm || kind == Kind::slow_rate ||
@@ -63,6 +72,8 @@ Text name_of(Kind kind) {
       return tr("with attention, on the built-in corpus");
     case Kind::reference:
       return verbatim("GRU");
+    case Kind::gru:
+      return tr("GRU, trained to the end");
     case Kind::lstm:
       return verbatim("LSTM");
     case Kind::dot:
@@ -79,6 +90,10 @@ Text name_of(Kind kind) {
       return tr("smaller learning rate");
     case Kind::wide:
       return tr("wider states");
+    case Kind::english_baseline:
+      return tr("English edition, without attention");
+    case Kind::english:
+      return tr("English edition, with attention");
   }
   return {};
 }
@@ -86,13 +101,18 @@ Text name_of(Kind kind) {
 }  // namespace
 
 TranslationConfig config_of(const Page& page, Kind kind) {
+  if (kind == Kind::english || kind == Kind::english_baseline)
+    return english_config(page, kind == Kind::english ? "d2l-en-bahdanau" : "d2l-en-seq2seq");
   const bool from_file = !page.data().empty() && kind != Kind::aligned;
   TranslationConfig c = from_file ? translation_preset(kind == Kind::baseline ? "d2l-seq2seq" : "d2l-bahdanau")
                                   : small_config(page.seed());
   if (from_file) c.data.pairs = page.data();
-  if (is_exercise(kind)) {
-    c.training.epochs = from_file ? 100 : 12;
+  const Kind group = group_of(page, kind)[0];
+  if (group == Kind::gru || group == Kind::reference)
     c.seq2seq().bidirectional = false;  // a dot product needs queries as wide as the keys
+  if (group == Kind::gru && !from_file) c.training.epochs = 12;
+  if (group == Kind::reference) {
+    c.training.epochs = from_file ? 100 : 12;
     if (!from_file) {
       c.data.corpus_size = 3000;
       c.training.rate = 0.005;
@@ -107,12 +127,7 @@ const Trained& trained(Page& page, Kind kind) {
   if (kind == Kind::aligned && page.data().empty()) kind = Kind::attention;
   auto& models = page.shared<Workshop>().models;
   if (!models.contains(kind)) {
-    std::vector<Kind> together = {Kind::baseline, Kind::attention};
-    if (is_exercise(kind))
-      together = {Kind::reference,  Kind::lstm,  Kind::dot,       Kind::fed_back, Kind::plain,
-                  Kind::plain_lstm, Kind::mixed, Kind::slow_rate, Kind::wide};
-    else if (!page.data().empty())
-      together.push_back(Kind::aligned);
+    const std::vector<Kind> together = group_of(page, kind);
     for (const Kind k : together) models[k];
     std::vector<Text> names;
     for (const Kind k : together) names.push_back(name_of(k));
@@ -194,9 +209,10 @@ Lab bahdanau_lab() {
            alignment_step,
            beam_example_step,
            beam_step,
+           slow(english_step),
            spaces_step,
            slow(kinds_question_step),
-           uses_question_step,
+           slow(uses_question_step),
            slow(settings_step),
            slow(unmasked_step),
            slow(states_question_step),
@@ -206,7 +222,7 @@ Lab bahdanau_lab() {
            slow(lstm_step),
            slow(scoring_step)},
           true,
-          55,
+          130,
           20};
 }
 

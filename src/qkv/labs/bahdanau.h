@@ -15,22 +15,26 @@
 namespace qkv::labs::bahdanau {
 
 /// The models that the lab trains. `aligned` is attention on the built-in corpus: a separate model if the page has a
-/// data file, else the same as `attention`. The models of the exercises see fewer sentences: `reference` is attention
-/// trained like them, `plain` and `plain_lstm` have no attention,
-/// `slow_rate` and `wide` are `plain` with one setting changed, and the encoder of `mixed` is bidirectional.
+/// data file, else the same as `attention`. `gru`, `lstm` and `dot` are trained to the end with an encoder that reads
+/// in one direction. The models of the other exercises see fewer sentences: `reference` is attention trained like them,
+/// `plain` and `plain_lstm` have no attention, `slow_rate` and `wide` are `plain` with one setting changed, and the
+/// encoder of `mixed` is bidirectional. `english_baseline` and `english` have the settings of the English edition.
 enum class Kind {
   baseline,
   attention,
   aligned,
-  reference,
+  gru,
   lstm,
   dot,
+  reference,
   fed_back,
   plain,
   plain_lstm,
   mixed,
   slow_rate,
-  wide
+  wide,
+  english_baseline,
+  english
 };
 
 /// The configuration of a training run: the book's experiment if the page has a data file, else a small one on the
@@ -77,13 +81,16 @@ void lstm_step(Page& page);
 void scoring_step(Page& page);
 // bahdanau_questions.cpp: a loss that includes the padding.
 void unmasked_step(Page& page);
-// bahdanau_settings.cpp: text without spaces, encoders of other kinds and sizes, other settings and output layers.
+// bahdanau_settings.cpp: text without spaces, other settings, an encoder of another size.
 void spaces_step(Page& page);
-void kinds_question_step(Page& page);
-void uses_question_step(Page& page);
 void settings_step(Page& page);
 void states_question_step(Page& page);
+// bahdanau_uses.cpp: encoders of another kind than the decoder, other tasks for both, other output layers.
+void kinds_question_step(Page& page);
+void uses_question_step(Page& page);
 void output_question_step(Page& page);
+// english_edition.cpp
+void english_step(Page& page);
 // bahdanau_search.cpp
 void beam_example_step(Page& page);
 void beam_step(Page& page);

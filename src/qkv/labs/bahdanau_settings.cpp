@@ -1,4 +1,4 @@
-// Lab 10.4: text without spaces, encoders of another kind or size than the decoder, other settings and output layers.
+// Lab 10.4: text without spaces, other settings, an encoder of another size than the decoder.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -130,31 +130,6 @@ void spaces_step(Page& page) {
                 "letters"_a = letters.length));
 }
 
-void kinds_question_step(Page& page) {
-  page.exercise("9.6.1");
-  const Trained &mixed = trained(page, Kind::mixed), &reference = trained(page, Kind::reference),
-                &plain = trained(page, Kind::plain);
-  const SentencePairs judge = judged_on(page);
-  page.say(tr(
-      "A bidirectional encoder has two chains of states, the decoder can only have one: it must not read ahead. Both "
-      "models below have attention and the same decoder, and are trained in the same way."));
-  named_table(page, size_and_losses_head(),
-              {{tr("encoder reads in one direction"), size_and_losses(reference, judge)},
-               {tr("encoder reads in both directions"), size_and_losses(mixed, judge)}});
-  const double both = forced_loss(mixed, judge), without = forced_loss(plain, judge);
-  if (page.data().empty())
-    page.claim(
-        both < without, tr("A decoder learns with an encoder of another kind, and better than without attention."),
-        tr("{both:.3f} nats per token; without attention {without:.3f}", "both"_a = both, "without"_a = without));
-}
-
-void uses_question_step(Page& page) {
-  page.exercise("9.6.2");
-  page.say(
-      tr("The other labs of this tour have three: copying and sorting (10.7.4), writing a missing span of text (11.9), "
-         "and images, whose patches an encoder reads (11.8)."));
-}
-
 void settings_step(Page& page) {
   page.exercise("9.7.1");
   const Trained &plain = trained(page, Kind::plain), &slow = trained(page, Kind::slow_rate),
@@ -185,19 +160,6 @@ void states_question_step(Page& page) {
              tr("States of different widths do no harm: the model with the matrix learns."),
              tr("training loss {first:.3f} after the first epoch, {last:.3f} after the last",
                 "first"_a = mixed.losses.front(), "last"_a = mixed.losses.back()));
-}
-
-void output_question_step(Page& page) {
-  page.exercise("9.7.6");
-  const Trained& reference = trained(page, Kind::reference);
-  const int64_t words = reference.run.tokenizers().target.size(), width = reference.run.config().seq2seq().embed,
-                all = reference.run.model().parameters().count();
-  page.fact(tr("Sharing the matrix with the target embedding saves one of the size of the vocabulary."),
-            tr("{words} × {width} = {saved} of {all} parameters here", "words"_a = grouped(words), "width"_a = width,
-               "saved"_a = grouped(words * width), "all"_a = grouped(all)));
-  page.say(tr(
-      "The language models of 11.9 share theirs. For very large vocabularies a softmax over a tree, or over a sample "
-      "of the words, costs less than one over all of them."));
 }
 
 }  // namespace qkv::labs::bahdanau

@@ -44,7 +44,8 @@ void identity_map(Page& page) {
   const Tensor x = scale(eye(10), 40);
   const Tensor weights = attend(Dot{}, x, x, eye(10)).weights.matrix();
   page.draw("identity", heatmaps(weights, tr("Keys"), tr("Queries"), {}),
-            tr("The weight is 1 where query and key are the same, else 0."));
+            tr("The weight is 1 where query and key are the same, else 0."),
+            report::BenchLink("scores").set("score", "dot").set("q", x).set("k", x).set("v", eye(10)));
   const double off = largest_difference(weights.viewed({10, 10}), eye(10));
   page.claim(off == 0, tr("The weights are the identity matrix, bit for bit."),
              tr("largest |α − I| {off}", "off"_a = off));
@@ -61,7 +62,8 @@ void random_map(Page& page) {
   const Tensor soft = softmax(scores), sharp = softmax(scale(scores, 10));
   const Tensor both = stack({soft, sharp});
   page.draw("random-softmax", heatmaps(both, tr("Keys"), tr("Queries"), {"softmax(S)", "softmax(10 S)"}, {}),
-            tr("Random scores as attention weights. Both maps share one colour scale."));
+            tr("Random scores as attention weights. Both maps share one colour scale."),
+            report::BenchLink("scores").set("score", "dot").set("q", scores).set("k", eye(10)).set("v", eye(10)));
   const Tensor entropy = Weights(soft.viewed({1, 1, 10, 10})).entropy(),
                sharp_entropy = Weights(sharp.viewed({1, 1, 10, 10})).entropy();
   double keys = 0, sharp_keys = 0, worst = 0, ratio = 0;

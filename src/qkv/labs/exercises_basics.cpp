@@ -13,8 +13,9 @@ std::vector<Exercise> exercises_of_basics() {
        tr("Exercise 10.1.1: cues in translation"),
        tr("A decoder writes a translation token by token. What is its voluntary cue, what the involuntary "
           "one, and what is the sensory input?"),
-       tr("The decoder's state, which knows what is still to be said, is the query; what each source word "
-          "offers is its key, and what it means is its value.")},
+       tr("The voluntary cue is the decoder's state, which knows what is still to be said: the query. The "
+          "involuntary cues are what the source words offer, their keys; the sensory inputs are what they mean, "
+          "their values.")},
       {{"10.1.2"},
        "cues",
        ExerciseKind::experiment,
@@ -86,8 +87,9 @@ std::vector<Exercise> exercises_of_basics() {
        1,
        tr("Exercise 10.2.4: other learned poolings"),
        tr("Design another learned attention pooling for this regression, train it and look at its weights."),
-       tr("Others can be learned as easily, such as a width for each key or a small network for the score; "
-          "with fifty points more parameters do not buy much.")},
+       tr("A width that depends on the place, two widths, a kernel with a learned reach, or a network that "
+          "scores the pair: all can be trained, but fifty noisy points determine one width better than many "
+          "parameters.")},
       {{"11.2.1"},
        "kernel-regression",
        ExerciseKind::worked,
@@ -160,8 +162,9 @@ std::vector<Exercise> exercises_of_basics() {
        tr("What a score costs (exercise 11.3.3, English edition)"),
        tr("What do scores cost in computation and in memory traffic, as sizes and numbers of queries, keys "
           "and values grow?"),
-       tr("Both scores grow with the number of pairs times the width; the additive one pays a tanh per "
-          "feature of each pair where the dot product pays a multiply-add.")},
+       tr("Computation grows with queries times keys times width, with a tanh instead of a multiply-add if "
+          "the score is additive; keys and values are read from memory once per pass, so a single query waits "
+          "for memory, and many at once do not.")},
   };
 }
 

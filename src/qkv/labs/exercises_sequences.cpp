@@ -28,28 +28,28 @@ std::vector<Exercise> exercises_of_sequences() {
       {{"9.6.1"},
        "bahdanau",
        ExerciseKind::experiment,
-       3,
+       10,
        tr("Exercise 9.6.1: encoder and decoder of different kinds"),
        tr("Must encoder and decoder be networks of the same kind?"),
-       tr("No: a decoder needs states to start from or to attend to, and any network that makes them will "
-          "do; a decoder that reads both directions' states learns the same task as one with an encoder of "
-          "its own kind.")},
+       tr("No: a decoder needs a state to start from and states to attend to, and any network that makes them "
+          "will do; here a GRU translates what a convolution or a Transformer has read.")},
       {{"9.6.2"},
        "bahdanau",
-       ExerciseKind::argument,
-       1,
+       ExerciseKind::experiment,
+       8,
        tr("Exercise 9.6.2: other uses of an encoder and a decoder"),
        tr("What else than translation can be done with an encoder and a decoder?"),
-       tr("Whatever turns one sequence into another of a different length: speech into text, a text into "
-          "its summary, a question into an answer, the patches of an image into a caption.")},
+       tr("Whatever turns one sequence into another of a different length: here numbers in words into digits "
+          "and dates into a standard form; elsewhere speech into text, a text into its summary, an image into "
+          "a caption.")},
       {{"9.7.1"},
        "bahdanau",
        ExerciseKind::experiment,
        3,
        tr("Exercise 9.7.1: better settings"),
        tr("Can other settings give better translations?"),
-       tr("Yes: the learning rate and its schedule matter first, then the width of the states; more of "
-          "everything only helps if the training lasts long enough for it.")},
+       tr("Yes: a learning rate that is too small leaves the training unfinished, and wider states translate "
+          "better here; which settings are best depends on data and time, so they have to be tried.")},
       {{"9.7.2"},
        "bahdanau",
        ExerciseKind::experiment,
@@ -86,27 +86,27 @@ std::vector<Exercise> exercises_of_sequences() {
       {{"9.7.6"},
        "bahdanau",
        ExerciseKind::experiment,
-       2,
+       10,
        tr("Exercise 9.7.6: other output layers"),
        tr("How else could the output layer of the decoder be designed?"),
-       tr("It may share its matrix with the target embedding, which saves a vocabulary-sized matrix, or "
-          "read the context and the embedding beside the state.")},
+       tr("It may share its matrix with the target embedding, which saves a vocabulary-sized matrix, or read "
+          "the previous word beside the state through a hidden layer; both learn here.")},
       {{"10.4.1", "11.4.1"},
        "bahdanau",
        ExerciseKind::experiment,
-       2,
+       18,
        tr("Exercise 10.4.1 (English edition 11.4.1): LSTM instead of GRU"),
        tr("Put an LSTM in place of the GRU in the model with attention."),
-       tr("Attention works unchanged, with the hidden state as the query; the LSTM needs a third more "
-          "arithmetic and here learns no faster.")},
+       tr("Attention works unchanged, with the hidden state as the query; an LSTM has four gates to compute "
+          "where a GRU has three, so an epoch takes longer, and here it ends no better.")},
       {{"10.4.2", "11.4.2"},
        "bahdanau",
        ExerciseKind::experiment,
-       2,
+       9,
        tr("Exercise 10.4.2 (English edition 11.4.2): scaled dot-product scoring"),
        tr("Score with scaled dot products in place of the additive score. How does it affect training?"),
-       tr("Each step computes less, but without parameters between states and scores the model learns less "
-          "per epoch.")},
+       tr("An epoch takes a little less time, without a tanh and without matrices for the score, but the model "
+          "learns less from it, since its states must then serve as queries and keys themselves.")},
       {{"10.5.1", "11.5.1"},
        "multi-head",
        ExerciseKind::experiment,

@@ -28,23 +28,24 @@ std::vector<Exercise> exercises_of_transformers() {
        1,
        tr("Exercise 11.6.3 (English edition): learned relative positions"),
        tr("Learn an embedding for every offset between query and key."),
-       tr("A learned bias per distance solves the task, can be read off, and works beyond the trained "
-          "length, since a distance means the same everywhere.")},
+       tr("A learned number per offset, added to the score, solves the task, can be read off, and works beyond "
+          "the trained length, since an offset means the same everywhere.")},
       {{"10.7.1", "11.7.1"},
        "transformer",
        ExerciseKind::experiment,
-       5,
+       15,
        tr("Exercise 10.7.1 (English edition 11.7.1): a deeper Transformer"),
        tr("How does a deeper Transformer change speed and translation?"),
-       tr("It costs time in proportion to its layers, starts more slowly, and translates a little better "
-          "once trained long enough with a warm-up.")},
+       tr("It costs time in proportion to its layers and, trained to the end, translates better, if four layers "
+          "are helped to start: by norms before the sublayers, or a long warm-up.")},
       {{"10.7.2", "11.7.2"},
        "transformer",
        ExerciseKind::experiment,
        3,
        tr("Exercise 10.7.2 (English edition 11.7.2): additive in place of scaled dot-product attention"),
        tr("Is it a good idea to use additive attention in a Transformer?"),
-       tr("No: it learns nothing more, and it pays a tanh per feature for every pair of positions.")},
+       tr("No: it learns too, but it pays a tanh per feature for every pair of positions, which makes it slower "
+          "the longer the input is.")},
       {{"10.7.3", "11.7.3"},
        "transformer",
        ExerciseKind::experiment,
@@ -83,8 +84,8 @@ std::vector<Exercise> exercises_of_transformers() {
        2,
        tr("Exercise 11.8.1: the size of the image"),
        tr("How does the size of the image change the time of training?"),
-       tr("With patches of one size the tokens grow with the area, and so does most of the work; the share "
-          "of attention grows with its square.")},
+       tr("With patches of one size the number of tokens grows with the area, and so does most of the work; "
+          "that of attention grows with the square of the area.")},
       {{"11.8.2"},
        "vision-transformer",
        ExerciseKind::experiment,

@@ -59,14 +59,16 @@ details.answer > summary { color: var(--mark); cursor: pointer; width: fit-conte
 .formula { overflow-x: auto; overflow-y: hidden; }
 math { font-size: 1.08em; font-family: "STIX Two Math", "Latin Modern Math", "Cambria Math", "DejaVu Math TeX Gyre",
   "Noto Sans Math", math; }
-@media (max-width: 60rem) { .layout { display: block; } nav { position: sticky; height: auto; max-height: 40vh;
-  background: var(--page); border-right: 0; border-bottom: 1px solid var(--line); z-index: 1; }
-  html { scroll-padding-top: 42vh; } }
+@media (max-width: 60rem) { .layout { display: block; } nav { position: sticky; height: auto; max-height: 7.5rem;
+  background: var(--page); border-right: 0; border-bottom: 1px solid var(--line); z-index: 1; padding-bottom: .5rem; }
+  nav:focus-within { max-height: 60vh; } html { scroll-padding-top: 8.5rem; } }
 @media print { :root, :root[data-theme], :root:not([data-theme="light"]) { color-scheme: light; --ink: #000;
   --soft: #444; --page: #fff; --box: #f4f5f7; --line: #ccc; --good: #1a7f4b; --bad: #b3261e; --mark: #1d2129; }
   .layout { display: block; max-width: none; } nav { display: none; } body { font-size: 10.5pt; }
   main { padding: 0; } h2 { break-before: page; } h2, h3 { break-after: avoid; }
+  main > section:first-of-type h2 { break-before: auto; margin-top: 1.5rem; }
   figure, .claim, tr, .question { break-inside: avoid; } .explore { display: none; }
+  pre, table, .formula, figure > div { overflow: visible; } pre { white-space: pre-wrap; }
   table { display: table; } details.answer[open] > summary { display: none; } }
 )";
 
@@ -103,6 +105,9 @@ const watch = new IntersectionObserver(seen => seen.forEach(one => {
 }), { rootMargin: "-30% 0px -60% 0px" });
 document.querySelectorAll("main > section").forEach(section => watch.observe(section));
 reveal();
+document.querySelector("nav").addEventListener("click", event => {
+  if (event.target.tagName === "A") document.activeElement.blur();  // on a phone the contents shrink again
+});
 )js";
 
 }  // namespace qkv::labs

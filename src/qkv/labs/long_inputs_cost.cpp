@@ -117,7 +117,7 @@ void exact_reach(Page& page) {
   page.heading(tr("How far exact attention goes"));
   page.say(tr(
       "The exact kernel works in tiles and keeps one number per row besides its output. So length is a matter of time, "
-      "not of memory. (131,072 tokens take minutes and are in `bench/RESULTS.md`.)"));
+      "not of memory. (131,072 tokens are in `bench/RESULTS.md`.)"));
   std::vector<double> lengths, memory;
   std::vector<std::vector<std::string>> rows;
   Work work(page, tr("exact attention over up to 32,768 tokens"), 3);

@@ -109,7 +109,8 @@ void kernels_step(Page& page) {
       bench(page, s).set("kernel", "boxcar").set("h", 1.0));
   page.draw("kernel-weights", map_row(maps, titles),
             tr("The weights, one query per row, all on one scale. Three bands look alike; the constant kernel ignores "
-               "distance."));
+               "distance."),
+            bench(page, s).set("kernel", "boxcar").set("h", 1.0));
 
   int64_t close = 0;
   Vector errors[4];
@@ -187,7 +188,8 @@ void widths_step(Page& page) {
       bench(page, s).set("h", 0.2));
   Figure bands = map_row(maps, titles);
   bands.colours.per_panel = true;
-  page.draw("width-weights", bands, tr("The narrower the kernel, the narrower the band. Each map has its own scale."));
+  page.draw("width-weights", bands, tr("The narrower the kernel, the narrower the band. Each map has its own scale."),
+            bench(page, s).set("h", 0.2));
   bool growing = true;
   for (size_t i = 0; i < 50; ++i)
     for (size_t k = 1; k < 4; ++k) growing = growing && keys[k][i] >= keys[k - 1][i] - 1e-9;

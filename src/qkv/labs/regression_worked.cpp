@@ -75,7 +75,8 @@ void three_points_step(Page& page) {
               {tr("query 57"), {57}, {f}, query}},
              {.label = tr("waist, cm"), .low = 49, .high = 61}, {.label = tr("body mass, kg"), .low = 38, .high = 50}),
       tr("Every waist is a query. With width 1 the answer steps from one person to the next; with width 3 everyone "
-         "counts everywhere."));
+         "counts everywhere."),
+      bench(page, kPeople).set("h", 1.0).set("at", 57.0));
 }
 
 void attend_step(Page& page) {

@@ -55,7 +55,13 @@ void masking(Page& page) {
   page.draw("masked-softmax",
             heatmaps(both, tr("Keys"), tr("batch × queries"), {tr("lengths 2, 3"), tr("lengths 1, 3, 2, 4")},
                      {.colours = {.low = 0, .high = 1}, .cell_values = true}),
-            tr("The four rows of both results: no weight beyond the valid length."));
+            tr("The four rows of both results: no weight beyond the valid length."),
+            report::BenchLink("scores")
+                .set("score", "dot")
+                .set("q", x.viewed({4, 4}))
+                .set("k", eye(4))
+                .set("v", eye(4))
+                .set("lens", "2, 2, 3, 3"));
   bool zeros_beyond = true;
   double worst = 0;
   const int lengths[2][4] = {{2, 2, 3, 3}, {1, 3, 2, 4}};

@@ -137,7 +137,9 @@ void different_keys(Page& page) {
                {.colours = {.low = 0, .high = 1}});
   figure.panels[0].y.label = tr("additive");
   figure.panels[3].y.label = tr("scaled dot");
-  page.draw("different-keys", figure, tr("Top: additive. Bottom: scaled dot product. They agree only on equal keys."));
+  page.draw(
+      "different-keys", figure, tr("Top: additive. Bottom: scaled dot product. They agree only on equal keys."),
+      report::BenchLink("scores").set("q", q.viewed({4, 2})).set("k", k.viewed({10, 2})).set("v", v.viewed({10, 1})));
   page.table(
       {tr("keys"), tr("largest difference of a weight"), tr("effective keys, additive"), tr("effective keys, dot")},
       rows);

@@ -8,6 +8,7 @@
 
 #include "qkv/core/parallel.h"
 #include "qkv/eval/d2l_bleu.h"
+#include "qkv/labs/english_edition.h"
 #include "qkv/labs/sections.h"
 #include "qkv/labs/work.h"
 #include "qkv/tasks/presets.h"
@@ -29,12 +30,14 @@ void turn_into(TranslationConfig& c, Kind kind) {
   switch (kind) {
     case Kind::model:
     case Kind::reference:
+    case Kind::english:
       return;
     case Kind::one_layer:
       c.transformer().layers = 1;
       return;
     case Kind::four_layers:
       c.transformer().layers = 4;
+      c.training.warmup *= 8;  // with a shorter one they hardly start
       return;
     case Kind::four_pre:
       c.transformer().layers = 4;
@@ -83,13 +86,16 @@ TranslationConfig small_config(uint64_t seed) {
 }
 
 bool is_deep(Kind kind) { return kind == Kind::deep_post || kind == Kind::deep_pre; }
+bool is_whole(Kind kind) {
+  return kind == Kind::model || kind == Kind::one_layer || kind == Kind::four_layers || kind == Kind::four_pre;
+}
 
-// Long trainings first, so that no thread is left alone with one at the end.
-std::vector<Kind> trained_with(Kind kind) {
-  const std::vector<Kind> first = {Kind::model, Kind::deep_post, Kind::deep_pre, Kind::four_layers, Kind::four_pre};
-  if (std::find(first.begin(), first.end(), kind) != first.end()) return first;
-  return {Kind::additive, Kind::relative,  Kind::rotary,       Kind::alibi,
-          Kind::learned,  Kind::reference, Kind::no_positions, Kind::one_layer};
+// What is trained together; long trainings first, so that no thread is left alone with one at the end.
+std::vector<Kind> trained_with(const Page& page, Kind kind) {
+  if (kind == Kind::english || (kind == Kind::model && page.quick())) return {kind};
+  if (is_whole(kind)) return {Kind::four_layers, Kind::four_pre, Kind::model, Kind::one_layer};
+  return {Kind::deep_post, Kind::deep_pre, Kind::additive,  Kind::relative,    Kind::rotary,
+          Kind::alibi,     Kind::learned,  Kind::reference, Kind::no_positions};
 }
 
 // The name shown on screen during training.
@@ -121,6 +127,8 @@ Text name_of(Kind kind) {
       return verbatim("ALiBi");
     case Kind::no_positions:
       return tr("no positions");
+    case Kind::english:
+      return tr("English edition");
   }
   return {};
 }
@@ -128,10 +136,11 @@ Text name_of(Kind kind) {
 }  // namespace
 
 TranslationConfig config_of(const Page& page, Kind kind) {
+  if (kind == Kind::english) return english_config(page, "d2l-en-transformer");
   const bool from_file = !page.data().empty();
   TranslationConfig c = from_file ? translation_preset("d2l-transformer") : small_config(page.seed());
   if (from_file) c.data.pairs = page.data();
-  if (kind != Kind::model) {
+  if (!is_whole(kind)) {
     if (!from_file) c.data.corpus_size = is_deep(kind) ? 1000 : 3000;
     c.training.epochs = from_file ? (is_deep(kind) ? 20 : 40) : (is_deep(kind) ? 6 : 5);
     c.training.average_last = 0;
@@ -149,7 +158,7 @@ TranslationConfig config_of(const Page& page, Kind kind) {
 const Trained& trained(Page& page, Kind kind) {
   auto& models = page.shared<Workshop>().models;
   if (!models.contains(kind)) {
-    const std::vector<Kind> together = trained_with(kind);
+    const std::vector<Kind> together = trained_with(page, kind);
     for (const Kind k : together) models[k];
     std::vector<Text> names;
     for (const Kind k : together) names.push_back(name_of(k));
@@ -270,10 +279,11 @@ Lab transformer_lab() {
            slow(depth_step),
            slow(additive_step),
            slow(language_model_step),
+           slow(english_step),
            long_input_step,
            vision_step},
           true,
-          25,
+          60,
           10};
 }
 

@@ -10,14 +10,15 @@
 
 namespace qkv::labs::transformer {
 
-/// The models that the lab trains. Those of the exercises are trained briefly; `reference` is the lab's model trained
-/// as briefly. The deep ones have six layers and are trained more briefly still.
+/// The models that the lab trains. `one_layer`, `four_layers` and `four_pre` are trained to the end as `model` is,
+/// which has two. Those of the other exercises are trained briefly; `reference` is the lab's model trained as briefly.
+/// The deep ones have six layers and are trained more briefly still. `english` has the settings of the English edition.
 enum class Kind {
   model,
-  reference,
   one_layer,
   four_layers,
   four_pre,
+  reference,
   additive,
   deep_post,
   deep_pre,
@@ -25,7 +26,8 @@ enum class Kind {
   relative,
   rotary,
   alibi,
-  no_positions
+  no_positions,
+  english
 };
 
 /// The configuration of a training: the book's experiment with the book's file, else a small one on the built-in
@@ -76,6 +78,8 @@ void inference_positions_step(Page& page);
 void depth_step(Page& page);
 void additive_step(Page& page);
 void norm_place_step(Page& page);
+// english_edition.cpp
+void english_step(Page& page);
 // transformer_questions.cpp: kinds of positions, and the questions that are answered in words and small measurements.
 void position_kinds_step(Page& page);
 void language_model_step(Page& page);

@@ -1,4 +1,5 @@
-// Encoder and decoder combined. Additive attention runs as one op over all steps; other scorers run step by step.
+// Encoder and decoder combined. Scores from projections, tanh and dot products run as one op over all
+// steps; the cosine runs step by step.
 #include "qkv/models/seq2seq.h"
 
 #include <algorithm>
@@ -149,8 +150,8 @@ Tensor Seq2Seq::features(const Ids& source, const Ids& source_lens, const Ids& t
   const Run here = run.at("decoder");
   const Tensor embedded = qkv::dropout(decoder.embedding(target_in), config.embed_dropout, here.at("embedding"));
   const Tensor y = config.attention == ScorerKind::none ? decode_baseline(encoded, embedded, here, target_lens)
-                   : config.attention == ScorerKind::additive && !is_edited(here.at("attention"))
-                       ? decode_additive(encoded, source_lens, embedded, here, target_lens)
+                   : config.attention != ScorerKind::cosine && !is_edited(here.at("attention"))
+                       ? decode_fused(encoded, source_lens, embedded, here, target_lens)
                        : decode_stepwise(encoded, source_lens, embedded, here, target_lens);
   return qkv::dropout(y, config.embed_dropout, run.at("output"));
 }
@@ -167,22 +168,29 @@ Tensor Seq2Seq::decode_baseline(const Encoded& encoded, const Tensor& embedded, 
   return decoder.recurrent(concat({embedded, context}, -1), run.at("recurrent"), target_lens, encoded.first).y;
 }
 
-Tensor Seq2Seq::decode_additive(const Encoded& encoded, const Ids& source_lens, const Tensor& embedded, const Run& run,
-                                const Ids& target_lens) const {
+Tensor Seq2Seq::decode_fused(const Encoded& encoded, const Ids& source_lens, const Tensor& embedded, const Run& run,
+                             const Ids& target_lens) const {
   const int64_t B = embedded.size(0), T = embedded.size(1), S = encoded.states.size(1);
-  const Additive& scorer = *decoder.attention.as<Additive>();
   AttentionDecoder d{.kind = config.cell,
                      .keys = keys_of(encoded.states),
                      .values = encoded.values,
                      .source_lens = source_lens,
-                     .W_q = scorer.W_q,
-                     .w_v = scorer.w_v,
+                     .W_q = {},
+                     .w_v = {},
                      .inputs = embedded,
                      .target_lens = target_lens,
                      .layers = {},
                      .first = encoded.first,
                      .weight_factors = {},
                      .factors = {}};
+  if (const auto* additive = decoder.attention.as<Additive>()) {
+    d.W_q = additive->W_q;
+    d.w_v = additive->w_v;
+  } else if (const auto* bilinear = decoder.attention.as<Bilinear>()) {
+    d.W_q = transpose(bilinear->W);
+  } else if (const auto* scaled = decoder.attention.as<ScaledDot>()) {
+    d.scale = scaled->scale_for(config.hidden);
+  }
   for (const RecurrentLayer& layer : decoder.recurrent.layers) d.layers.push_back(layer.weights());
   if (drops("seq2seq", config.dropout, run)) {
     d.weight_factors = qkv::dropout(ones({B, T, S}), config.dropout, run.at("attention"));

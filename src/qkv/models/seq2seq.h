@@ -97,8 +97,8 @@ struct Seq2Seq {
   Encoded encode(const Ids& source, const Ids& source_lens, const Run& run) const;
   Tensor keys_of(const Tensor& states) const;
   Tensor decode_baseline(const Encoded& encoded, const Tensor& embedded, const Run& run, const Ids& target_lens) const;
-  Tensor decode_additive(const Encoded& encoded, const Ids& source_lens, const Tensor& embedded, const Run& run,
-                         const Ids& target_lens) const;
+  Tensor decode_fused(const Encoded& encoded, const Ids& source_lens, const Tensor& embedded, const Run& run,
+                      const Ids& target_lens) const;
   Tensor decode_stepwise(const Encoded& encoded, const Ids& source_lens, const Tensor& embedded, const Run& run,
                          const Ids& target_lens) const;
 };

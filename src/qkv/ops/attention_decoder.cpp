@@ -4,7 +4,7 @@
 #include <array>
 #include <optional>
 
-#include "qkv/kernels/additive_step.h"
+#include "qkv/kernels/decoder_attention.h"
 #include "qkv/kernels/elementwise.h"
 #include "qkv/kernels/gemm.h"
 #include "qkv/kernels/rearrange.h"
@@ -28,8 +28,6 @@ Sizes checked_sizes(const AttentionDecoder& d) {
   check_present(op, d.keys, "keys");
   check_present(op, d.values, "values");
   check_present(op, d.inputs, "inputs");
-  check_present(op, d.W_q, "W_q");
-  check_present(op, d.w_v, "w_v");
   check(d.keys.rank() == 3 && d.values.rank() == 3 && d.inputs.rank() == 3, "[", op,
         "] expected keys, values and inputs of three axes, got ", d.keys.shape(), ", ", d.values.shape(), " and ",
         d.inputs.shape());
@@ -43,8 +41,12 @@ Sizes checked_sizes(const AttentionDecoder& d) {
   for (const CellWeights& layer : d.layers) check_present(op, layer.recurrent, "recurrent weights");
   const Sizes z{d.keys.size(0),   d.keys.size(1),   d.inputs.size(1),    d.keys.size(2),
                 d.values.size(2), d.inputs.size(2), d.layers[0].width(), static_cast<int64_t>(d.layers.size())};
-  check(d.W_q.shape() == Shape({z.A, z.H}) && d.w_v.shape() == Shape{z.A}, "[", op, "] W_q ", d.W_q.shape(),
-        " and w_v ", d.w_v.shape(), " do not fit keys ", d.keys.shape(), " and ", z.H, " units");
+  check(d.W_q.defined() || z.A == z.H, "[", op, "] W_q is absent, but keys have width ", z.A, " and states ", z.H);
+  check(!d.W_q.defined() || d.W_q.shape() == Shape({z.A, z.H}), "[", op, "] W_q ", d.W_q.shape(), " does not fit keys ",
+        d.keys.shape(), " and ", z.H, " units");
+  check(!d.w_v.defined() || d.w_v.shape() == Shape{z.A}, "[", op, "] w_v ", d.w_v.shape(), " does not fit keys ",
+        d.keys.shape());
+  check(!d.w_v.defined() || d.scale == 1, "[", op, "] additive scores have no scale, got ", d.scale);
   for (size_t l = 0; l < d.layers.size(); ++l) {
     check_cell(op, d.kind, d.layers[l], l == 0 ? z.Dv + z.E : z.H);
     check(d.layers[l].width() == z.H, "[", op, "] layer ", l, " has ", d.layers[l].width(), " units, the first ", z.H);
@@ -73,8 +75,9 @@ struct Saved {
   Steps steps;
   Tensor keys, values, W_q, w_v;
   Ids source_lens;
-  Tensor inputs;    // (total, E), packed
-  Tensor queries;   // (total, A): W_q h
+  Tensor inputs;   // (total, E), packed
+  Tensor queries;  // (total, A): W_q h, or the states themselves
+  float scale;
   Tensor contexts;  // (total, Dv)
   Tensor weights;   // (B, T, S)
   Tensor weight_factors;
@@ -85,18 +88,20 @@ struct Saved {
 
   const CellKept& top() const { return kept[static_cast<size_t>(z.layers - 1)]; }
   double cost() const {
-    const double attention = static_cast<double>(steps.total() * z.S) * static_cast<double>(z.A) * 0.5;
+    const double attention =
+        static_cast<double>(steps.total() * z.S) * static_cast<double>(z.A) * (w_v.defined() ? 0.5 : 0.1);
     return attention + static_cast<double>(z.layers) * 2 * cell_cost(top().kind, z.H, steps.total());
   }
   // The attention of sorted row i at step s.
-  kernels::AdditiveRow row(int64_t i, int64_t s) const {
+  kernels::DecoderRow row(int64_t i, int64_t s) const {
     const int64_t b = steps.row(i);
     return {.keys = source_lens.defined() ? source_lens.ptr()[b] : z.S,
             .width = z.A,
             .value_width = z.Dv,
+            .scale = scale,
             .query = queries.ptr() + (steps.start(s) + i) * z.A,
             .key = keys.ptr() + b * z.S * z.A,
-            .w = w_v.ptr(),
+            .w = w_v.defined() ? w_v.ptr() : nullptr,
             .value = values.ptr() + b * z.S * z.Dv,
             .factors = weight_factors.defined() ? weight_factors.ptr() + (b * z.T + s) * z.S : nullptr};
   }
@@ -114,19 +119,19 @@ void run_forward(const Saved& saved, const Layers& layers, const Tensor& W_q_t, 
     const int64_t n = std::min(end, steps.active(s)) - begin, at = steps.start(s) + begin;
     if (n <= 0) return;
     // query <- W_q h
-    gemm({.M = n,
-          .N = z.A,
-          .K = z.H,
-          .A = saved.top().h_before.ptr() + at * z.H,
-          .lda = z.H,
-          .B = W_q_t.ptr(),
-          .ldb = z.A,
-          .C = detail::writable(saved.queries) + at * z.A,
-          .ldc = z.A});
+    if (saved.W_q.defined())
+      gemm({.M = n,
+            .N = z.A,
+            .K = z.H,
+            .A = saved.top().h_before.ptr() + at * z.H,
+            .lda = z.H,
+            .B = W_q_t.ptr(),
+            .ldb = z.A,
+            .C = detail::writable(saved.queries) + at * z.A,
+            .ldc = z.A});
     for (int64_t i = begin; i < begin + n; ++i) {
-      const kernels::AdditiveRow row = saved.row(i, s);
-      kernels::additive_row(row, saved.weights_of(i, s),
-                            detail::writable(saved.contexts) + (steps.start(s) + i) * z.Dv);
+      const kernels::DecoderRow row = saved.row(i, s);
+      kernels::decoder_row(row, saved.weights_of(i, s), detail::writable(saved.contexts) + (steps.start(s) + i) * z.Dv);
       std::fill(saved.weights_of(i, s) + row.keys, saved.weights_of(i, s) + z.S, 0.f);
     }
     layers[0]->add_inputs(saved.contexts.ptr() + at * z.Dv, 0, z.Dv, at, n, true);
@@ -178,28 +183,35 @@ void run_backward(const Saved& saved, const std::array<std::optional<CellBackwar
     layers[0]->input_gradient(dcontext, 0, z.Dv, at, n, false);
     for (int64_t i = begin; i < begin + n; ++i) {
       const int64_t b = steps.row(i), packed = steps.start(s) + i;
-      kernels::additive_row_back(
+      kernels::decoder_row_back(
           saved.row(i, s), saved.weights_of(i, s), dcontext + (i - begin) * z.Dv,
           {detail::writable(to.dqueries) + packed * z.A, detail::writable(to.dkeys) + b * z.S * z.A,
-           detail::writable(to.dw) + b * z.A, detail::writable(to.dvalues) + b * z.S * z.Dv},
+           saved.w_v.defined() ? detail::writable(to.dw) + b * z.A : nullptr,
+           detail::writable(to.dvalues) + b * z.S * z.Dv},
           detail::writable(to.scores) + i * z.S);
     }
     // dh of the last layer, before this step, += dquery W_q
-    gemm({.M = n,
-          .N = z.H,
-          .K = z.A,
-          .A = to.dqueries.ptr() + at * z.A,
-          .lda = z.A,
-          .B = saved.W_q.ptr(),
-          .ldb = z.H,
-          .beta = 1,
-          .C = detail::writable(layers[top]->dh()) + begin * z.H,
-          .ldc = z.H});
+    float* dh = detail::writable(layers[top]->dh()) + begin * z.H;
+    const float* dquery = to.dqueries.ptr() + at * z.A;
+    if (saved.W_q.defined())
+      gemm({.M = n,
+            .N = z.H,
+            .K = z.A,
+            .A = dquery,
+            .lda = z.A,
+            .B = saved.W_q.ptr(),
+            .ldb = z.H,
+            .beta = 1,
+            .C = dh,
+            .ldc = z.H});
+    else
+      kernels::add(dh, dquery, dh, n * z.H);
   }
 }
 
-// Goes back through the steps like the recurrent layer, with dcontext through the attention (kernels/additive_step.h).
-// Over all steps at once: dW_q = dquery^T h, dinputs = d(W x) W, weights as in recurrent_cell
+// Goes back through the steps like the recurrent layer, with dcontext through the attention
+// (kernels/decoder_attention.h). Over all steps at once: dW_q = dquery^T h, dinputs = d(W x) W, weights as in
+// recurrent_cell
 void Saved::pull(Pull& p) const {
   std::array<std::optional<CellBackward>, kMostLayers> back;
   const size_t count = static_cast<size_t>(z.layers);
@@ -207,7 +219,7 @@ void Saved::pull(Pull& p) const {
   BackwardBuffers to{.dqueries = Tensor::empty({steps.total(), z.A}),
                      .dkeys = zeros(keys.shape()),
                      .dvalues = zeros(values.shape()),
-                     .dw = zeros({z.B, z.A}),
+                     .dw = w_v.defined() ? zeros({z.B, z.A}) : Tensor(),
                      .dcontext = Tensor::empty({z.B, z.Dv}),
                      .scores = Tensor::empty({z.B, z.S}),
                      .dbelow = Tensor::empty({z.B, z.H})};
@@ -273,7 +285,8 @@ AttentionDecoderResult attention_decoder(const AttentionDecoder& d) {
               .w_v = d.w_v.detached(),
               .source_lens = d.source_lens,
               .inputs = steps.gather(d.inputs),
-              .queries = Tensor::empty({steps.total(), z.A}),
+              .queries = d.W_q.defined() ? Tensor::empty({steps.total(), z.A}) : Tensor(),
+              .scale = d.scale,
               .contexts = Tensor::empty({steps.total(), z.Dv}),
               .weights = zeros({z.B, z.T, z.S}),
               .weight_factors = d.weight_factors,
@@ -298,7 +311,8 @@ AttentionDecoderResult attention_decoder(const AttentionDecoder& d) {
     std::copy(mine.begin(), mine.end(), inputs.begin() + kFixedInputs + kLayerInputs * static_cast<int64_t>(l));
   }
   layers[0]->set_inputs(saved.inputs.ptr(), z.Dv, z.E);
-  const Tensor W_q_t = transposed(d.W_q);
+  if (!d.W_q.defined()) saved.queries = saved.top().h_before;
+  const Tensor W_q_t = d.W_q.defined() ? transposed(d.W_q) : Tensor();
   steps.each_range(saved.cost(), [&](int64_t begin, int64_t end) { run_forward(saved, layers, W_q_t, begin, end); });
   AttentionDecoderResult result{Tensor::empty({z.B, z.T, z.H}), saved.weights};
   steps.scatter(layers[d.layers.size() - 1]->h(), result.y.mutable_ptr(), false);

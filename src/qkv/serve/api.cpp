@@ -234,12 +234,12 @@ ApiAnswer Api::answer(const ApiRequest& request) {
   }
   // Clients of OpenAI's form expect an object.
   if (out.status != 200 && request.path.starts_with("/v1/")) {
-    const Json plain = Json::parse(out.json);
-    out.json = printed({{"error",
-                         {{"message", plain["error"]},
-                          {"type", out.status < 500 ? "invalid_request_error" : "server_error"},
-                          {"param", nullptr},
-                          {"code", nullptr}}}});
+    Json wrapped = Json::parse(out.json);
+    wrapped["error"] = {{"message", wrapped["error"]},
+                        {"type", out.status < 500 ? "invalid_request_error" : "server_error"},
+                        {"param", nullptr},
+                        {"code", nullptr}};
+    out.json = printed(wrapped);
   }
   if (working) workers_.release();
   if (stop) end_view(call.view, stop);

@@ -154,8 +154,7 @@ Json attend_steps(const Call& call) {
   Json out = {{"score", name_of(kind)}, {"formula", facts_of(kind).formula}, {"steps", steps}, {"empty_rows", empty}};
   out["entropy"] = nested(attended.weights.entropy())[0][0];
   out["book_weights"] = shown(softmax(masked(scores, plan, -1e6f)));
-  out["command"] = command_line(
-      {"attend", "--score", std::string(name_of(kind)), "--query", "q.csv", "--key", "k.csv", "--value", "v.csv"});
+  out["command"] = ask_line(call, "attend");
   return out;
 }
 

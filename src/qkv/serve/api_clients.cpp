@@ -97,6 +97,7 @@ std::vector<ShelfModel> language_models(const Call& call) {
 ShelfModel language_model(const Call& call, const std::string& wanted) {
   for (const ShelfModel& m : language_models(call))
     if (wanted.empty() || m.name == wanted || m.id == wanted) return m;
+  if (wanted.empty()) throw Refused(404, tr("there is no language model"), tr("qkv train --preset lm makes one"));
   throw Refused(404, tr("there is no language model {name}", "name"_a = wanted));
 }
 

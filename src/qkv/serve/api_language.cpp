@@ -116,8 +116,7 @@ Json next_tokens(const Call& call) {
   out["kept"] = std::count(kept.begin(), kept.end(), true);
   out["maps"] = maps_json(*seen, call);
   if (Json head = induction(*seen); !head.is_null()) out["induction"] = head;
-  out["command"] =
-      command_line({"inspect", "--model", call.api.shelf().model(in.text("model")).folder, "--json", prompt});
+  out["command"] = ask_line(call, "next");
   out["session"] = call.api.keep(std::move(seen));
   return out;
 }

@@ -92,7 +92,7 @@ Json maps(const Call& call) {
   if (in.has("target")) words.insert(words.end(), {"--target", in.text("target")});
   if (out["reading"] != "weights") words.push_back(out["reading"] == "values" ? "--values" : "--rollout");
   words.push_back(in.text("text"));
-  out["command"] = command_line(words);
+  out["command"] = edited(in) ? ask_line(call, "maps") : command_line(words);
   out["session"] = call.api.keep(std::move(seen));
   return out;
 }

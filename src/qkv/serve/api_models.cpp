@@ -70,6 +70,8 @@ Json model_json(const ShelfModel& model, Language language) {
   Json out = {{"id", model.id}, {"name", model.name}, {"state", name_of(model.state)}, {"done", model.done}};
   if (!model.error.empty()) out["error"] = model.error.in(language);
   out["usable"] = model.can_answer();
+  if (model.state == ModelState::interrupted)
+    out["resume"] = command_line({"train", "-c", model.folder + "/config.yaml", "-o", model.folder});
   if (!model.run) return out;
   out["task"] = facts_of(model.run->config.task()).name;
   out["kind"] = model.run->config.kind();

@@ -75,6 +75,7 @@ Json run_metrics(const Call& call, const std::string& id) {
       out["attention"].push_back({{"epoch", number_in(files[i].filename().string())}, {"map", std::move(map)}});
   }
   out["pinned"] = nullptr;
+  out["command"] = command_line({"plot", model.folder + "/metrics.jsonl", "-o", "curve.svg"});
   return out;
 }
 

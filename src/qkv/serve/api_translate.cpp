@@ -195,9 +195,11 @@ Json translate(const Call& call) {
     out["gold"] =
         gold_json(*translator, *pair, written.front().text, last_layer(*translator, forced.front().forced.attention));
   if (options.tree) out["tree"] = tree_json(*translator, tree);
-  out["command"] = "echo" + command_line({text}).substr(3) + " | " +
-                   command_line({"translate", "--model", call.api.shelf().model(in.text("model")).folder, "--beam",
-                                 std::to_string(options.beam), "--nbest", std::to_string(options.best)});
+  out["command"] =
+      edited(in) ? ask_line(call, "translate")
+                 : "echo" + command_line({text}).substr(3) + " | " +
+                       command_line({"translate", "--model", call.api.shelf().model(in.text("model")).folder, "--beam",
+                                     std::to_string(options.beam), "--nbest", std::to_string(options.best)});
   return out;
 }
 

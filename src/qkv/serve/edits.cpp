@@ -45,6 +45,8 @@ void read_what(const Fields& one, AttentionEdit& edit) {
 
 }  // namespace
 
+bool edited(const Fields& in) { return in.has("edits") && !in.at("edits").empty(); }
+
 AttentionEdits read_edits(const Fields& in, const ModelFacts& facts) {
   AttentionEdits out;
   if (!in.has("edits")) return out;

@@ -13,4 +13,7 @@ AttentionEdits read_edits(const Fields& in, const ModelFacts& facts);
 /// "off": [{"name": "cross", "layer": 1, "head": 2}, ...]
 AttentionEdits read_off(const Fields& in, const ModelFacts& facts);
 
+/// Whether there are any edits.
+bool edited(const Fields& in);
+
 }  // namespace qkv::serve

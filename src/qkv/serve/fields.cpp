@@ -135,8 +135,15 @@ std::string command_line(const std::vector<std::string>& words) {
 
 std::string ask_line(const Call& call, const std::string& path) {
   Json body = call.body;
-  for (const char* key : {"lang", "view"}) body.erase(key);  // of the page that asks
-  return command_line({"ask", path, body.dump(-1, ' ', false, Json::error_handler_t::replace)});
+  for (const char* key : {"lang", "view", "stream"}) body.erase(key);  // of the page that asks
+  std::vector<std::string> words = {"ask", path};
+  // Ids are those of one server; the names of the folders stay.
+  if (const auto model = body.find("model"); model != body.end() && model->is_string()) {
+    *model = call.api.shelf().model(model->get<std::string>()).name;
+    words.insert(words.end(), {"--models", call.api.shelf().folder()});
+  }
+  words.push_back(body.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return command_line(words);
 }
 
 }  // namespace qkv::serve

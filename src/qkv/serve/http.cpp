@@ -223,11 +223,14 @@ class MicroServer : public HttpServer {
 
   MHD_Result send(MHD_Connection* connection, HttpAnswer answer) {
     const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const bool lasts = !answer.lasting.empty();
+    const std::string_view bytes = lasts ? answer.lasting : std::string_view(answer.body);
     MHD_Response* response =
         answer.stream ? MHD_create_response_from_callback(
                             MHD_SIZE_UNKNOWN, 4096, read_stream,
                             new Streaming{std::move(answer.stream), info ? info->connect_fd : -1, {}}, free_stream)
-                      : MHD_create_response_from_buffer(answer.body.size(), answer.body.data(), MHD_RESPMEM_MUST_COPY);
+                      : MHD_create_response_from_buffer(bytes.size(), const_cast<char*>(bytes.data()),
+                                                        lasts ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_COPY);
     if (!response) return MHD_NO;
     for (const auto& [name, value] : answer.headers) MHD_add_response_header(response, name.c_str(), value.c_str());
     const MHD_Result queued = MHD_queue_response(connection, static_cast<unsigned>(answer.status), response);

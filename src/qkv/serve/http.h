@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace qkv::serve {
 
@@ -24,7 +25,8 @@ struct HttpAnswer {
   int status = 200;
   std::map<std::string, std::string> headers;
   std::string body;
-  HttpStream stream = nullptr;  // instead of a body
+  std::string_view lasting = {};  // instead of a body: bytes that are there as long as the program
+  HttpStream stream = nullptr;    // instead of a body
 };
 
 struct HttpHandler {

@@ -2,6 +2,7 @@
 #include "qkv/serve/server.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <sys/random.h>
 
 #include <chrono>
@@ -25,6 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMostStreams = 24;
+constexpr int kArenas = 4;     // of the allocator: as many as requests that compute at once
 constexpr double kQuiet = 15;  // seconds between two signs of life on an event stream
 constexpr double kGlance = 1;  // seconds until it is asked whether the listener is still there
 
@@ -92,7 +94,7 @@ class Handler : public HttpHandler {
     if (known != request.headers.end() && known->second == etag_)
       out.status = 304;
     else
-      out.body = page_html();
+      out.lasting = page_html();
     return out;
   }
 
@@ -181,13 +183,18 @@ class Watch {
     BackgroundTraining now = shelf_.background();
     if (now.state != BackgroundTraining::State::training || trainer_.running()) return;
     now.state = trainer_.failed() ? BackgroundTraining::State::failed : BackgroundTraining::State::done;
-    const std::string words = trainer_.last_words();
-    if (trainer_.failed())
-      now.error = words.empty()
-                      ? tr("the training of {name} failed", "name"_a = now.name)
-                      : tr("the training of {name} failed: {reason}", "name"_a = now.name, "reason"_a = words);
+    if (trainer_.failed()) now.error = why_it_failed(now.name);
     shelf_.set_background(std::move(now));
     background_changed_ = true;
+  }
+
+  Text why_it_failed(const std::string& name) const {
+    const std::string words = trainer_.last_words();
+    if (!words.empty()) return tr("the training of {name} failed: {reason}", "name"_a = name, "reason"_a = words);
+    if (trainer_.signal() != 0)
+      return tr("the training of {name} was ended from outside: {signal}", "name"_a = name,
+                "signal"_a = ::strsignal(trainer_.signal()));
+    return tr("the training of {name} failed", "name"_a = name);
   }
 
   void report(const ShelfModel& m) {
@@ -243,6 +250,8 @@ void train_if_empty(const ServeOptions& options, ModelShelf& shelf, Trainer& tra
 
 void serve(const ServeOptions& options, const std::atomic<bool>& stop,
            const std::function<void(const std::string& address)>& ready) {
+  // A thread per connection would keep what it has freed in an arena of its own.
+  ::mallopt(M_ARENA_MAX, kArenas);
   ModelShelf shelf(options.models);
   EventHub events;
   Api api(shelf, events);
@@ -264,6 +273,7 @@ void serve(const ServeOptions& options, const std::atomic<bool>& stop,
   for (int tenths = 0; !stop; ++tenths) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     if (tenths % 10 == 9) watch.look();
+    if (tenths % 100 == 99) ::malloc_trim(0);
   }
   api.stop();
   events.close();

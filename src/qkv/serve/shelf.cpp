@@ -107,10 +107,12 @@ std::vector<ShelfModel> ModelShelf::models() const {
 
 ShelfModel ModelShelf::model(const std::string& id) const {
   const std::lock_guard lock(mutex_);
-  const auto known = std::ranges::find(ids_, id, [](const auto& entry) { return entry.second; });
+  auto known = std::ranges::find(ids_, id, [](const auto& entry) { return entry.second; });
+  if (known == ids_.end())
+    known = std::ranges::find(ids_, id, [](const auto& entry) { return fs::path(entry.first).filename().string(); });
   if (known == ids_.end())
     throw Refused(404, tr("there is no model {id}", "id"_a = id), tr("GET /api/v1/models lists the models"));
-  const auto found = std::ranges::find(models_, id, &ShelfModel::id);
+  const auto found = std::ranges::find(models_, known->second, &ShelfModel::id);
   if (found == models_.end() || !holds_model(found->folder))
     throw Refused(410, tr("the folder of model {id} is gone: {name}", "id"_a = id,
                           "name"_a = fs::path(known->first).filename().string()));

@@ -63,7 +63,7 @@ class ModelShelf {
   /// Looks at the folder again. True if a model came, went or changed.
   bool scan();
   std::vector<ShelfModel> models() const;
-  /// By id; Refused with 404 for an unknown one, 410 if its folder is gone.
+  /// By id or by name; Refused with 404 for an unknown one, 410 if its folder is gone.
   ShelfModel model(const std::string& id) const;
   /// Reported with the models, so that a page that is opened later sees it too.
   BackgroundTraining background() const;

@@ -50,6 +50,7 @@ bool Trainer::running() {
   int status = 0;
   if (::waitpid(process_, &status, WNOHANG) == 0) return true;
   process_ = -1;
+  signal_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   failed_ = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
   return false;
 }

@@ -7,11 +7,14 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <set>
 #include <sstream>
 
+#include "qkv/labs/cues.h"
 #include "qkv/labs/regression.h"
 #include "qkv/labs/render.h"
 #include "qkv/labs/scoring.h"
+#include "qkv/labs/self_attention.h"
 #include "qkv/serve/api.h"
 
 namespace qkv::labs {
@@ -118,12 +121,25 @@ TEST(BenchLinks, TheBenchBeginsWithThePointsOfTheLab) {
   EXPECT_EQ(y, sample.y);
 }
 
-TEST(BenchLinks, WeightsOfTheScoringLabAreThoseOfTheBench) {
+TEST(BenchLinks, WeightsOfTheLabsAreThoseOfTheBench) {
   Page page(LabOptions{});
+  cues::identity_map(page);
+  cues::random_map(page);
+  scoring::masking(page);
   scoring::equal_keys(page);
+  scoring::different_keys(page);
+  scoring::measures(page);
+  scoring::vector_sum(page);
   scoring::distance(page);
   // Panel of the figure that the bench shows.
-  for (const auto& [name, panel] : {std::pair{"equal-keys", 1}, {"distance", 1}}) {
+  for (const auto& [name, panel] : {std::pair{"identity", 0},
+                                    {"random-softmax", 0},
+                                    {"masked-softmax", 0},
+                                    {"equal-keys", 1},
+                                    {"different-keys", 4},
+                                    {"measures", 1},
+                                    {"vector-sum", 1},
+                                    {"distance", 1}}) {
     const Picture& p = picture(page, name);
     auto set = settings(p.explore);
     ASSERT_TRUE(p.explore.starts_with("#scores?")) << p.explore;
@@ -132,14 +148,93 @@ TEST(BenchLinks, WeightsOfTheScoringLabAreThoseOfTheBench) {
                  {"k", set["k"]},
                  {"v", set["v"]}};
     if (body["score"] == "gaussian") body["bandwidth"] = 1;
-    if (set.contains("lens")) body["lens"] = {2, 6};
+    if (set.contains("lens")) body["lens"] = Json::parse("[" + set["lens"].get<std::string>() + "]");
+    SCOPED_TRACE(name);
     const Json weights = ask("/api/v1/attend", body)["steps"][3]["values"];
     const Tensor& drawn = std::get<HeatMap>(p.figure.panels.at(static_cast<size_t>(panel)).content).values;
     ASSERT_EQ(weights.size(), static_cast<size_t>(drawn.size(0)));
     for (int64_t i = 0; i < drawn.size(0); ++i)
-      for (int64_t j = 0; j < drawn.size(1); ++j)
-        EXPECT_EQ(weights[static_cast<size_t>(i)][static_cast<size_t>(j)].get<float>(), drawn.at({i, j})) << name;
+      for (int64_t j = 0; j < drawn.size(1); ++j) {
+        const auto weight = weights[static_cast<size_t>(i)][static_cast<size_t>(j)].get<float>();
+        // A softmax on its own adds in another order than attention does.
+        if (std::string(name).ends_with("softmax"))
+          EXPECT_FLOAT_EQ(weight, drawn.at({i, j}));
+        else
+          EXPECT_EQ(weight, drawn.at({i, j}));
+      }
   }
+}
+
+// The settings of a bench, as its source declares them.
+std::set<std::string> known_settings(const std::string& bench) {
+  std::ifstream file(QKV_SOURCE_DIR "/web/src/benches/" + bench + ".tsx");
+  std::ostringstream all;
+  all << file.rdbuf();
+  const std::string text = all.str(), mark = "settings('" + bench + "', {";
+  const size_t begin = text.find(mark);
+  EXPECT_NE(begin, text.npos) << bench;
+  const std::string list = text.substr(begin + mark.size(), text.find("})", begin) - begin - mark.size());
+  static const std::regex name(R"((?:^|[,{\n])\s*([a-z_0-9]+): )");
+  std::set<std::string> out;
+  for (std::sregex_iterator it(list.begin(), list.end(), name), end; it != end; ++it) out.insert((*it)[1]);
+  return out;
+}
+
+// Figures whose numbers a bench shows. The others are of random or trained models that are nowhere on disk, of many
+// data sets, have more numbers than one would write into cells, or show something that no bench has.
+TEST(BenchLinks, EveryFigureThatABenchShowsNamesItAndTheOthersSayNothing) {
+  const std::map<std::string, std::set<std::string>> wanted = {
+      {"10.1", {"desk-weights", "identity", "random-softmax"}},
+      {"10.2",
+       {"three-people", "average-fit", "plain-fit", "plain-weights", "learned-fit", "learned-weights", "kernel-fits",
+        "kernel-weights", "width-fits", "width-weights"}},
+      {"10.3", {"masked-softmax", "equal-keys", "different-keys", "measures", "vector-sum", "distance"}},
+      {"10.6", {"position-columns", "position-map", "position-products"}}};
+  for (const Lab& lab : all_labs()) {
+    if (lab.section != "0" && !wanted.contains(lab.section)) continue;  // labs of trained models take minutes
+    Page page(LabOptions{.quick = true});
+    run(lab, page, {}, {});
+    std::set<std::string> linked;
+    for (const Block& block : page.blocks()) {
+      const auto* p = std::get_if<Picture>(&block);
+      if (!p || p->explore.empty()) continue;
+      SCOPED_TRACE(lab.section + " " + p->name + " " + p->explore);
+      linked.insert(p->name);
+      const std::string bench = p->explore.substr(1, p->explore.find('?') - 1);
+      const auto known = known_settings(bench);
+      for (const auto& [key, value] : settings(p->explore)) EXPECT_TRUE(known.contains(key)) << key;
+    }
+    const auto found = wanted.find(lab.section);
+    EXPECT_EQ(linked, found == wanted.end() ? std::set<std::string>{} : found->second) << lab.section;
+  }
+}
+
+TEST(BenchLinks, PositionsOfTheSelfAttentionLabAreThoseOfTheBench) {
+  Page page(LabOptions{});
+  self_attention::encoding(page);
+  self_attention::binary(page);
+  self_attention::relative_positions(page);
+  const auto asked = [&](const Picture& p) {
+    auto set = settings(p.explore);
+    EXPECT_TRUE(p.explore.starts_with("#positions?")) << p.explore;
+    return ask("/api/v1/positions", {{"kind", set.contains("kind") ? set["kind"] : Json("sinusoidal")},
+                                     {"length", set["length"]},
+                                     {"width", set["width"]},
+                                     {"offset", set["offset"]}});
+  };
+  const Picture& whole = picture(page, "position-map");
+  const Json map = asked(whole)["map"];
+  const Tensor& drawn = std::get<HeatMap>(whole.figure.panels.at(0).content).values;
+  ASSERT_EQ(map.size(), static_cast<size_t>(drawn.size(0)));
+  for (int64_t i = 0; i < drawn.size(0); ++i)
+    for (int64_t j = 0; j < drawn.size(1); ++j)
+      EXPECT_EQ(map[static_cast<size_t>(i)][static_cast<size_t>(j)].get<float>(), drawn.at({i, j}));
+  const Picture& columns = picture(page, "position-columns");
+  const Json same = asked(columns)["map"];
+  const auto& series = std::get<Curves>(columns.figure.panels.at(0).content).series;
+  for (size_t c = 0; c < series.size(); ++c)
+    for (size_t i = 0; i < series[c].y.size(); ++i)
+      EXPECT_EQ(same[i][6 + c].get<float>(), static_cast<float>(series[c].y[i]));
 }
 
 TEST(BenchLinks, AreEscapedAsTheBrowserDoesIt) {

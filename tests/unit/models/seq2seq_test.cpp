@@ -281,9 +281,10 @@ TEST(Seq2Seq, AfterWarmUpATrainingStepCallsNoOperatorNew) {
   const Ids source = some_ids(8, 6, 9, 1), target = some_ids(8, 5, 7, 2), lens({8}, {6, 2, 4, 1, 3, 5, 6, 6}),
             ends({8}, {5, 1, 2, 3, 4, 5, 5, 0});
   for (const CellKind cell : {CellKind::gru, CellKind::lstm})
-    for (const ScorerKind attention : {ScorerKind::none, ScorerKind::additive}) {
+    for (const ScorerKind attention : {ScorerKind::none, ScorerKind::additive, ScorerKind::scaled_dot}) {
+      const bool both = attention != ScorerKind::scaled_dot;
       Seq2Seq model(
-          {.embed = 5, .hidden = 10, .layers = 2, .cell = cell, .attention = attention, .bidirectional = true}, kWords,
+          {.embed = 5, .hidden = 10, .layers = 2, .cell = cell, .attention = attention, .bidirectional = both}, kWords,
           Rng(3));
       const Parameters all = flatten(model);
       GradArena arena = all.grad_arena();

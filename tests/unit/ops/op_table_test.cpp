@@ -323,9 +323,13 @@ TEST(OpTableRows, EveryOpIsTriedWithNothingWithOneAndWithTails) {
 
 // An absent tensor has the shape of a scalar, so an op must check.
 TEST(OpTableRows, AnAbsentInputIsRefusedOrMeantToBeLeftOut) {
-  // Optional inputs: biases, first states, positions, dropout factors.
+  // Optional inputs: biases, first states, positions, dropout factors, what makes queries and additive scores.
   const std::set<std::string> optional = {"attention 3",
                                           "attention 4",
+                                          "attention_decoder 2",
+                                          "attention_decoder 3",
+                                          "attention_decoder 7",
+                                          "attention_decoder 8",
                                           "attention_decoder 9",
                                           "attention_decoder 10",
                                           "attention_decoder 14",

@@ -125,11 +125,18 @@ OpCase recurrent_row(CellKind kind, const std::string& label, bool with_lengths,
           .exception = kHuge};
 }
 
-// Inputs: keys, values, W_q, w_v, embedded, then four weights, h and, for LSTM, c of every layer.
+// additive: w_v . tanh(W_q h + key). projected: 0.7 W_q h . key. dot: 0.7 h . key.
+enum class Score { additive, projected, dot };
+constexpr float kScale = 0.7f;
+
+// Inputs: keys, values, W_q, w_v, embedded, then four weights, h and, for LSTM, c of every layer. W_q and w_v are left
+// out where the score has none.
 struct DecoderShape {
   CellKind kind;
   size_t layers;
   bool dropout;
+  Score score = Score::additive;
+  size_t fixed() const { return score == Score::additive ? 5 : score == Score::projected ? 4 : 3; }
   size_t per_layer() const { return kind == CellKind::lstm ? 6 : 5; }
 };
 
@@ -140,12 +147,13 @@ Tensor some_factors(const Shape& shape, uint64_t seed) {
 }
 
 Tensor decode(const DecoderShape& d, const Tensors& x) {
-  const int64_t B = x[0].size(0), S = x[0].size(1), T = x[4].size(1), H = x[2].size(1);
+  const Tensor& embedded = x[d.fixed() - 1];
+  const int64_t B = x[0].size(0), S = x[0].size(1), T = embedded.size(1), H = x[d.fixed() + 1].size(1);
   Few<CellWeights> layers;
   Few<CellState> first;
   Few<Tensor> factors;
   for (size_t l = 0; l < d.layers; ++l) {
-    const size_t at = 5 + l * d.per_layer();
+    const size_t at = d.fixed() + l * d.per_layer();
     layers.push_back({x[at], x[at + 1], x[at + 2], x[at + 3]});
     first.push_back({x[at + 4], d.kind == CellKind::lstm ? x[at + 5] : Tensor()});
     if (l > 0 && d.dropout) factors.push_back(some_factors({B, T, H}, l));
@@ -154,9 +162,10 @@ Tensor decode(const DecoderShape& d, const Tensors& x) {
                             .keys = x[0],
                             .values = x[1],
                             .source_lens = lengths(B, S),
-                            .W_q = x[2],
-                            .w_v = x[3],
-                            .inputs = x[4],
+                            .W_q = d.score == Score::dot ? Tensor() : x[2],
+                            .w_v = d.score == Score::additive ? x[3] : Tensor(),
+                            .scale = d.score == Score::additive ? 1 : kScale,
+                            .inputs = embedded,
                             .target_lens = lengths(B, T),
                             .layers = layers,
                             .first = first,
@@ -165,9 +174,23 @@ Tensor decode(const DecoderShape& d, const Tensors& x) {
       .y;
 }
 
+// The score of key j of row b for the state h.
+double plain_score(const DecoderShape& d, const Arrays& a, const std::vector<double>& h, int64_t b, int64_t j) {
+  const int64_t S = a[0].shape[1], A = a[0].shape[2], H = std::ssize(h);
+  double score = 0;
+  for (int64_t k = 0; k < A; ++k) {
+    const double key = a[0][(b * S + j) * A + k];
+    double q = d.score == Score::dot ? h[static_cast<size_t>(k)] : 0;
+    for (int64_t m = 0; m < H && d.score != Score::dot; ++m) q += a[2][k * H + m] * h[static_cast<size_t>(m)];
+    score += d.score == Score::additive ? a[3][k] * std::tanh(q + key) : double{kScale} * q * key;
+  }
+  return score;
+}
+
 Array plain_decode(const DecoderShape& d, const Arrays& a) {
-  const int64_t B = a[0].shape[0], S = a[0].shape[1], A = a[0].shape[2], Dv = a[1].shape[2], T = a[4].shape[1],
-                E = a[4].shape[2], H = a[2].shape[1];
+  const Array& embedded = a[d.fixed() - 1];
+  const int64_t B = a[0].shape[0], S = a[0].shape[1], Dv = a[1].shape[2], T = embedded.shape[1], E = embedded.shape[2],
+                H = a[d.fixed() + 1].shape[1];
   const Ids source = lengths(B, S), target = lengths(B, T);
   const Tensor weight_factors = some_factors({B, T, S}, 100);
   Few<Tensor> factors;
@@ -176,7 +199,7 @@ Array plain_decode(const DecoderShape& d, const Arrays& a) {
   for (int64_t b = 0; b < B; ++b) {
     std::vector<std::vector<double>> h, c;
     for (size_t l = 0; l < d.layers; ++l) {
-      const size_t at = 5 + l * d.per_layer();
+      const size_t at = d.fixed() + l * d.per_layer();
       h.push_back(row_of(a[at + 4], b, H));
       c.push_back(d.kind == CellKind::lstm ? row_of(a[at + 5], b, H) : h.back());
     }
@@ -184,13 +207,7 @@ Array plain_decode(const DecoderShape& d, const Arrays& a) {
       std::vector<double> p;
       double sum = 0;
       for (int64_t j = 0; j < source.ptr()[b]; ++j) {
-        double score = 0;
-        for (int64_t k = 0; k < A; ++k) {
-          double q = a[0][(b * S + j) * A + k];
-          for (int64_t m = 0; m < H; ++m) q += a[2][k * H + m] * h.back()[static_cast<size_t>(m)];
-          score += a[3][k] * std::tanh(q);
-        }
-        p.push_back(std::exp(score));
+        p.push_back(std::exp(plain_score(d, a, h.back(), b, j)));
         sum += p.back();
       }
       std::vector<double> x(static_cast<size_t>(Dv));
@@ -199,12 +216,12 @@ Array plain_decode(const DecoderShape& d, const Arrays& a) {
         const double share = p[j] / sum * (d.dropout ? double{weight_factors.ptr()[(b * T + t) * S + at]} : 1);
         for (int64_t m = 0; m < Dv; ++m) x[static_cast<size_t>(m)] += share * a[1][(b * S + at) * Dv + m];
       }
-      const std::vector<double> e = row_of(a[4], b * T + t, E);
+      const std::vector<double> e = row_of(embedded, b * T + t, E);
       x.insert(x.end(), e.begin(), e.end());
       for (size_t l = 0; l < d.layers; ++l) {
         if (l > 0 && d.dropout)
           for (int64_t j = 0; j < H; ++j) x[static_cast<size_t>(j)] *= double{factors[l].ptr()[(b * T + t) * H + j]};
-        PlainCell(d.kind, a, 5 + l * d.per_layer()).step(x, h[l], c[l]);
+        PlainCell(d.kind, a, d.fixed() + l * d.per_layer()).step(x, h[l], c[l]);
         x = h[l];
       }
       for (int64_t j = 0; j < H; ++j) y[(b * T + t) * H + j] = x[static_cast<size_t>(j)];
@@ -216,6 +233,11 @@ Array plain_decode(const DecoderShape& d, const Arrays& a) {
 OpCase decoder_row(const std::string& label, const DecoderShape& d) {
   const auto shapes = [=](int64_t B, int64_t S, int64_t T, int64_t A, int64_t Dv, int64_t E, int64_t H) {
     std::vector<Shape> list{{B, S, A}, {B, S, Dv}, {A, H}, {A}, {B, T, E}};
+    if (d.score != Score::additive) list.erase(list.begin() + 3);
+    if (d.score == Score::dot) {
+      list[0] = {B, S, H};
+      list.erase(list.begin() + 2);
+    }
     const int64_t rows = cell_gates(d.kind) * H;
     for (size_t l = 0; l < d.layers; ++l) {
       for (const Shape& s : {Shape{rows, l == 0 ? Dv + E : H}, Shape{rows, H}, Shape{rows}, Shape{rows}, Shape{B, H}})
@@ -233,7 +255,7 @@ OpCase decoder_row(const std::string& label, const DecoderShape& d) {
              .reference = [=](const Arrays& a) { return plain_decode(d, a); },
              .special = Special::none,
              .exception = kHuge};
-  row.ranges.assign(5 + d.layers * d.per_layer(), {-1.f, 1.f});
+  row.ranges.assign(d.fixed() + d.layers * d.per_layer(), {-1.f, 1.f});
   return row;
 }
 
@@ -249,7 +271,9 @@ std::vector<OpCase> recurrent_rows() {
           decoder_row("gru", {CellKind::gru, 1, false}),
           decoder_row("gru, two layers, dropout", {CellKind::gru, 2, true}),
           decoder_row("gru, reset before the product", {CellKind::gru_before, 1, true}),
-          decoder_row("lstm, two layers", {CellKind::lstm, 2, false})};
+          decoder_row("lstm, two layers", {CellKind::lstm, 2, false}),
+          decoder_row("gru, dot product", {CellKind::gru, 1, false, Score::dot}),
+          decoder_row("lstm, two layers, dropout, projected dot product", {CellKind::lstm, 2, true, Score::projected})};
 }
 
 }  // namespace qkv::tests

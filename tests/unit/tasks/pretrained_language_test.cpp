@@ -11,6 +11,7 @@
 #include "qkv/ops/shape.h"
 #include "qkv/tasks/language/generator.h"
 #include "qkv/tensor/tape.h"
+#include "support/models.h"
 #include "support/near.h"
 
 namespace qkv {
@@ -195,6 +196,20 @@ TEST(PretrainedLanguage, PiecesOfATextThatIsBeingWrittenGiveTheWholeText) {
       if (prompt == 0) EXPECT_EQ(written, text);
     }
   }
+}
+
+// The real model, as llama2.c has it, against the tokens that transformers writes with the same weights.
+TEST(Stories15M, TwoHundredGreedyTokensAreThoseOfTransformers) {
+  const std::string folder = qkv_test::real_model("stories15M");
+  if (folder.empty()) GTEST_SKIP() << "stories15M is not in QKV_TEST_MODELS";
+  std::ifstream in(kGolden + "stories15M.golden.json");
+  const auto golden = nlohmann::json::parse(in);
+  const LanguageGenerator generator(folder);
+  GenerateOptions options = generator.defaults();
+  options.temperature = 0;
+  options.max_tokens = 200;
+  const std::vector<std::string> prompt{golden["prompt"].get<std::string>()};
+  EXPECT_EQ(generator.generate(prompt, options)[0].texts[0].tokens, golden["tokens"].get<std::vector<int32_t>>());
 }
 
 }  // namespace

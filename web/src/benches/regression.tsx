@@ -10,7 +10,7 @@ import { scaleOf } from '../views/colours';
 import { Curve, CurveProps, curveSvg } from '../views/curve';
 import { Figure } from '../views/figure';
 import { Heat, HeatProps, heatSvg } from '../views/heat';
-import { Scatter } from '../views/scatter';
+import { rangeOf, Scatter } from '../views/scatter';
 import { I, M, O, Sum, Xi } from '../maths';
 import { bookPoints, bookTruth } from './book_points';
 
@@ -40,7 +40,7 @@ interface Regress {
 const points = computed<Point[]>(() => s.points.value ?? bookPoints);
 const span = computed(() => {
   const xs = points.value.map((p) => p[0]);
-  return s.points.value && xs.length ? [Math.min(0, ...xs), Math.max(5, ...xs)] : [0, 5];
+  return rangeOf(xs, 0, 5);
 });
 export const answer = follow<Regress>(() =>
   points.value.length
@@ -223,6 +223,7 @@ function Maps({ data }: { data: Regress }) {
 export function Regression() {
   const data = answer.value.data;
   const h = data?.bandwidth ?? s.h.value;
+  const truth = s.points.value && s.points.value.length !== bookPoints.length ? undefined : bookTruth;
   const move = (index: number, x: number, y: number) => {
     const next = points.peek().slice();
     next[index] = [x, y];
@@ -247,7 +248,7 @@ export function Regression() {
         command={data?.command}
         table={() => ({ header: ['x', 'fit', 'low', 'high'], rows: (data?.grid ?? []).map((x, i) => [x, data!.fit[i] ?? '', data!.low?.[i] ?? '', data!.high?.[i] ?? '']) })}
         json={() => ({ points: points.value, answer: data })}
-        note={t('scatterNote')}
+        note={[truth && t('scatterTruth'), t('scatterNote')].filter(Boolean).join(' ')}
       >
         <Scatter
           points={points.value}
@@ -255,7 +256,7 @@ export function Regression() {
           fit={data?.fit ?? []}
           low={data?.low}
           high={data?.high}
-          truth={s.points.value && s.points.value.length !== bookPoints.length ? undefined : bookTruth}
+          truth={truth}
           weights={data?.at?.weights}
           at={s.at.value}
           prediction={data?.at?.prediction ?? null}

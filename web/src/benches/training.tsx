@@ -3,8 +3,8 @@ import { computed, effect, signal } from '@preact/signals';
 import { Failure, get } from '../api';
 import { metrics, Model, models, training as progress } from '../models';
 import { num } from '../num';
-import { settings } from '../store';
-import { BenchPage, Choice, Empty, Failed, Select, Slider, tryThis, Waiting } from '../ui';
+import { bench, settings } from '../store';
+import { BackgroundFailed, BenchPage, Choice, Empty, Failed, RunState, Select, Slider, tryThis, Waiting } from '../ui';
 import { Key, rich, t } from '../words';
 import { Curve, CurveProps, curveSvg } from '../views/curve';
 import { Figure } from '../views/figure';
@@ -17,6 +17,7 @@ interface Metrics {
   rows: Row[];
   left_out: number;
   attention: { epoch: number; map: number[][] }[];
+  command: string;
 }
 const known = signal<Record<string, Metrics>>({});
 const failure = signal<Failure | null>(null);
@@ -32,16 +33,18 @@ async function load(id: string) {
     failure.value = problem as Failure;
   }
 }
+// A run that is being trained reports every line and every saved map; its curve grows with them. One line is several
+// events, and one question.
+const due = new Map<string, number>();
+const soon = (id: string) => {
+  if (due.has(id)) return;
+  due.set(id, window.setTimeout(() => (due.delete(id), void load(id)), id in known.peek() ? 400 : 0));
+};
 effect(() => {
-  if (run.value) void load(run.value.id);
-});
-effect(() => {
-  if (other.value) void load(other.value.id);
-});
-// A run that is being trained reports every line; its curve grows with it.
-effect(() => {
-  const news = metrics.value;
-  if (news && news.id in known.peek()) void load(news.id);
+  if (bench.value !== 'training') return; // a bench that is not shown asks nothing
+  if (run.value) soon(run.value.id);
+  if (other.value) soon(other.value.id);
+  if (metrics.value && metrics.value.id in known.peek()) soon(metrics.value.id);
 });
 
 const shows: Record<string, string[]> = { loss: ['loss', 'valid_loss'], accuracy: ['valid_accuracy'], rate: ['rate'], speed: ['per_second'] };
@@ -90,7 +93,7 @@ function Picture({ model, data }: { model: Model; data: Metrics }) {
           svg={() => curveSvg(curve)}
           table={() => ({ header: [t('stepAxis'), ...curve.series.map((one) => one.label)], rows: curve.x.map((x, i) => [x, ...curve.series.map((one) => one.values[i] ?? '')]) })}
           json={() => data.rows}
-          command={`qkv plot ${model.name}/metrics.jsonl --y ${shows[s.show.value].join(',')} -o curve.svg`}
+          command={[data.command, ...shows[s.show.value].filter((y) => data.rows.some((row) => typeof row[y] === 'number')).map((y) => `--y ${y}`)].join(' ')}
           note={data.left_out ? t('leftOut', { count: data.left_out }) : undefined}
         >
           <Curve {...curve} />
@@ -136,6 +139,7 @@ export function TrainingBench() {
         tryThis('training', 'tryEarly', 'tryEarlyAsk', { step: 0, run: s.run.value }),
       ]}
     >
+      <BackgroundFailed />
       {all === null ? (
         <Waiting height={360} />
       ) : !model ? (
@@ -152,6 +156,7 @@ export function TrainingBench() {
               <progress max={1} value={live} aria-label={t('progress')} /> <span class="num">{progress.value[model.id]?.line ?? `${Math.round(100 * live)} %`}</span>
             </div>
           )}
+          <RunState model={model} />
           {failure.value && !data && <Failed failure={failure.value} />}
           {data ? <Picture model={model} data={data} /> : !failure.value && <Waiting height={320} />}
         </>

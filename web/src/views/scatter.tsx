@@ -37,6 +37,14 @@ function path(xs: number[], ys: (number | null)[], sx: (x: number) => number, sy
   return out;
 }
 
+/** The axis of some values: the usual one, or one of their own with some room if they do not fit there. */
+export function rangeOf(values: number[], low: number, high: number): [number, number] {
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  if (!values.length || (least >= low && most <= high)) return [low, high];
+  const room = 0.3 * (most - least) || 1;
+  return [least - room, most + room];
+}
+
 export function Scatter(props: ScatterProps) {
   const [box, width] = useWidth<HTMLDivElement>();
   const svg = useRef<SVGSVGElement>(null);
@@ -49,7 +57,7 @@ export function Scatter(props: ScatterProps) {
     if (dragged.current !== null && frozen.current) return frozen.current;
     const xs = props.points.map((p) => p[0]);
     const ys = props.points.map((p) => p[1]);
-    const e: [number, number, number, number] = [Math.min(0, ...xs), Math.max(5, ...xs), Math.min(-1, ...ys), Math.max(5, ...ys)];
+    const e: [number, number, number, number] = [...rangeOf(xs, 0, 5), ...rangeOf(ys, -1, 5)];
     frozen.current = e;
     return e;
   }, [props.points]);

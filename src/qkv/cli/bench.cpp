@@ -158,6 +158,33 @@ std::string row(const std::string& name, const Speed& speed) {
   return out;
 }
 
+// The table of the engine, from single ops to whole models.
+std::vector<BenchLine> engine_lines() {
+  std::vector<BenchLine> lines = {
+      {tr("recorded op, 8 elements, forward + backward"), recorded_op},
+      product(640, 32, 32),
+      product(640, 200, 32),
+      product(64, 64, 64),
+      product(10, 10, 8),
+      product(32, 32, 640),
+      product(2048, 512, 512),
+      product(1, 512, 512),
+      attention_line(512, false, Direction::forward),
+      attention_line(512, true, Direction::forward),
+      attention_line(4096, false, Direction::forward),
+      attention_line(4096, true, Direction::forward),
+      attention_line(1024, false, Direction::both),
+      attention_line(1024, true, Direction::both),
+      memory_line(verbatim("softmax"), 8, softmax),
+      memory_line(tr("layer norm"), 8,
+                  [g = ones({512}), b = zeros({512})](const Tensor& x) { return layer_norm(x, g, b); }),
+      memory_line(verbatim("gelu"), 8, gelu),
+      {tr("Adam, 4 M parameters"), adam_step},
+      {tr("perceptron 640 x 32 -> 64 -> 32 -> 201, training step"), perceptron_step}};
+  std::ranges::move(model_lines(), std::back_inserter(lines));
+  return lines;
+}
+
 class BenchCommand : public Command {
  public:
   std::string name() const override { return "bench"; }
@@ -165,6 +192,7 @@ class BenchCommand : public Command {
   std::string example() const override { return "qkv bench --filter product"; }
   void bind(Options& options) override {
     options.option("--filter TEXT", tr("only lines whose name contains this text (case is ignored)"), filter_);
+    options.option("--model DIR", tr("the speed of this model instead: a run or a pretrained folder"), model_);
     options.flag("--json", tr("print one JSON object"), json_);
     options.flag("--distributed", tr("measure messages and training steps of the MPI job that this process belongs to"),
                  distributed_);
@@ -177,28 +205,7 @@ class BenchCommand : public Command {
   int run(const Global& global) override {
     if (distributed_) return run_distributed(global);
     if (large_ || plot_) throw UsageError(tr("--large and --plot need --distributed"));
-    std::vector<BenchLine> lines = {
-        {tr("recorded op, 8 elements, forward + backward"), recorded_op},
-        product(640, 32, 32),
-        product(640, 200, 32),
-        product(64, 64, 64),
-        product(10, 10, 8),
-        product(32, 32, 640),
-        product(2048, 512, 512),
-        product(1, 512, 512),
-        attention_line(512, false, Direction::forward),
-        attention_line(512, true, Direction::forward),
-        attention_line(4096, false, Direction::forward),
-        attention_line(4096, true, Direction::forward),
-        attention_line(1024, false, Direction::both),
-        attention_line(1024, true, Direction::both),
-        memory_line(verbatim("softmax"), 8, softmax),
-        memory_line(tr("layer norm"), 8,
-                    [g = ones({512}), b = zeros({512})](const Tensor& x) { return layer_norm(x, g, b); }),
-        memory_line(verbatim("gelu"), 8, gelu),
-        {tr("Adam, 4 M parameters"), adam_step},
-        {tr("perceptron 640 x 32 -> 64 -> 32 -> 201, training step"), perceptron_step}};
-    std::ranges::move(model_lines(), std::back_inserter(lines));
+    std::vector<BenchLine> lines = model_.empty() ? engine_lines() : model_lines(model_);
     nlohmann::ordered_json all = {
         {"threads", threads()}, {"target", kernels::running_target()}, {"lines", nlohmann::ordered_json::array()}};
     int shown = 0;
@@ -235,7 +242,7 @@ class BenchCommand : public Command {
     });
   }
 
-  std::string filter_;
+  std::string filter_, model_;
   bool json_ = false, distributed_ = false, large_ = false;
   std::optional<std::string> plot_;
 };

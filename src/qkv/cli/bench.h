@@ -45,5 +45,8 @@ report::RankMeasurements measure_ranks(Ranks& ranks, bool large);
 
 /// bench_models.cpp: whole models.
 std::vector<BenchLine> model_lines();
+/// The lines of one model, a run or a pretrained folder: opening it, and what it does for a user. It stays open as long
+/// as the lines.
+std::vector<BenchLine> model_lines(const std::string& folder);
 
 }  // namespace qkv::cli

@@ -11,6 +11,7 @@ std::unique_ptr<Command> check_command();
 std::unique_ptr<Command> classify_command();
 std::unique_ptr<Command> data_command();
 std::unique_ptr<Command> embed_command();
+std::unique_ptr<Command> export_command();
 std::unique_ptr<Command> generate_command();
 std::unique_ptr<Command> info_command();
 std::unique_ptr<Command> inspect_command();
@@ -36,6 +37,7 @@ Commands all_commands() {
   commands.push_back(embed_command());
   commands.push_back(inspect_command());
   commands.push_back(prune_command());
+  commands.push_back(export_command());
   commands.push_back(score_command());
   commands.push_back(align_command());
   commands.push_back(check_command());

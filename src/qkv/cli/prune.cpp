@@ -53,7 +53,7 @@ class Prune : public Command {
   Text summary() const override { return tr("removes the heads of a Transformer that matter least"); }
   std::string example() const override {
     return "qkv prune --model runs/transformer --keep 0.5 -o runs/smaller\n"
-           "  qkv train --init-from runs/smaller --epochs 2 -o runs/tuned\n"
+           "  qkv train --init runs/smaller --epochs 2 -o runs/tuned\n"
            "  qkv prune --model runs/transformer --compare";
   }
 
@@ -303,7 +303,7 @@ void Prune::prune(const Translator& translator, const SentencePairs& pairs, cons
          "{after_half:.2f}",
          "count"_a = pairs.size(), "loss"_a = before.loss, "after_loss"_a = after.loss, "bleu"_a = before.bleu,
          "half"_a = before.interval.half_width, "after"_a = after.bleu, "after_half"_a = after.interval.half_width));
-  global.say(tr("next: qkv train --init-from {folder} --epochs 2 -o {folder}-tuned", "folder"_a = output_));
+  global.say(tr("next: qkv train --init {folder} --epochs 2 -o {folder}-tuned", "folder"_a = output_));
 }
 
 int Prune::run(const Global& global) {

@@ -13,6 +13,7 @@
 #include "qkv/cli/rank_job.h"
 #include "qkv/cli/share_bar.h"
 #include "qkv/cli/train_task.h"
+#include "qkv/report/runs.h"
 #include "qkv/run/rank_rows.h"
 #include "qkv/tasks/presets.h"
 #include "qkv/tasks/run_config.h"
@@ -93,7 +94,8 @@ class Train : public Command {
     return "qkv train --preset transformer\n"
            "  qkv train --preset d2l-transformer --data fra.txt\n"
            "  qkv train --preset transformer-tiny --data pairs.tsv --valid-share 0.02 -o runs/mine\n"
-           "  qkv train --preset lm --text book.txt";
+           "  qkv train --preset lm --text book.txt\n"
+           "  qkv train --init opus-mt-zh-en --data pairs.tsv -o runs/tuned";
   }
 
   void bind(Options& options) override {
@@ -130,6 +132,8 @@ class Train : public Command {
   std::optional<std::string> given(const std::string& name) const;
   bool has_own_data(const RunConfig& config) const;
   std::string kind_of_data() const;
+  std::optional<std::string> start() const;
+  RunConfig configuration_of(const std::string& start) const;
   RunConfig base_configuration() const;
   RunConfig configuration(const Global& global) const;
   std::string folder(const RunConfig& config) const;
@@ -169,13 +173,39 @@ std::string Train::kind_of_data() const {
   return all_kinds().front();
 }
 
+// The folder that the training starts from, by option or file; nothing with a preset, whose settings stand.
+std::optional<std::string> Train::start() const {
+  if (!preset_.empty()) return {};
+  if (const auto folder = given("training.init")) return folder;
+  if (config_file_.empty()) return {};
+  const auto found = find_setting(read_settings_text(config_file_), config_file_, "training.init");
+  return found && !found->value.empty() ? std::optional(found->value) : std::nullopt;
+}
+
+// What that folder says of its model, which the file overrides. A run that resumes has it in its own configuration: the
+// folder may be gone.
+RunConfig Train::configuration_of(const std::string& start) const {
+  const bool resumes = !restart_ && !output_.empty() && fs::exists(output_ + "/checkpoints/last.safetensors") &&
+                       report::is_run_folder(output_);
+  if (resumes) {
+    RunConfig config = read_folder_config(output_);
+    if (config.training().init == start) return config;
+  }
+  run_task(start);  // refuses what is not a model
+  RunConfig config = read_folder_config(start);
+  if (has_own_data(config)) config.clear_files();
+  std::visit([](auto& c) { c.preset.clear(); }, config.of);
+  if (!config_file_.empty()) config.read(config_file_);
+  return config;
+}
+
 RunConfig Train::base_configuration() const {
-  const std::optional<std::string> kind = given("model.kind"), start = given("training.init_from");
-  const bool starts_from = start && preset_.empty() && config_file_.empty() && !kind;
-  if (starts_from) {
-    RunConfig config;
-    config.read(*start + "/config.yaml");
-    if (has_own_data(config)) config.clear_files();
+  const std::optional<std::string> kind = given("model.kind");
+  if (const auto folder = start()) {
+    RunConfig config = configuration_of(*folder);
+    if (kind && *kind != config.kind())
+      throw UsageError(tr("--kind {wanted}: {folder} is a {kind}", "wanted"_a = *kind, "folder"_a = *folder,
+                          "kind"_a = config.kind()));
     return config;
   }
   RunConfig config = !preset_.empty()       ? RunConfig::preset(preset_)

@@ -55,6 +55,7 @@ class TrainLanguage : public TrainTask {
            "tokenizer"_a = report::tokenizer_text(run_.config().data), "vocabulary"_a = number(run_.tokenizer().size()),
            "parameters"_a = number(run_.parameters().count()), "folder"_a = run_.folder()),
         global);
+    say_loaded(run_.start(), global);
     note_warmup(run_.config().training, run_.updates(), global);
   }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "qkv/cli/terminal.h"
@@ -23,6 +24,24 @@ std::string shell_word(const std::string& word) {
 void say_line(const Text& text, const Global& global) {
   const std::string line = text.in(global.language);
   fmt::print(stderr, "{}\n", ::isatty(STDERR_FILENO) ? labs::wrapped(line, terminal_columns(STDERR_FILENO), 2) : line);
+}
+
+void say_loaded(const TrainingStart* start, const Global& global) {
+  if (!start) return;
+  say_line(tr("starts from {folder} ({model})", "folder"_a = start->folder, "model"_a = start->model), global);
+  const auto shown = [](const std::vector<std::string>& names) {
+    constexpr size_t kShown = 5;
+    const std::vector<std::string> first(names.begin(),
+                                         names.begin() + std::min(std::ssize(names), std::ptrdiff_t{kShown}));
+    return names.size() <= kShown ? verbatim(listed(first))
+                                  : tr("{names} and {more} more, listed in {file}", "names"_a = listed(first),
+                                       "more"_a = names.size() - kShown, "file"_a = kStartFile);
+  };
+  if (const auto& names = start->weights.fresh; !names.empty())
+    global.note(tr("new, with random values, because {folder} lacks them: {names}", "folder"_a = start->folder,
+                   "names"_a = shown(names)));
+  if (const auto& names = start->weights.dropped; !names.empty())
+    global.note(tr("dropped, because the model lacks them: {names}", "names"_a = shown(names)));
 }
 
 void note_warmup(const TrainingConfig& training, int64_t updates, const Global& global) {

@@ -9,6 +9,7 @@
 #include "qkv/cli/command.h"
 #include "qkv/run/trainer.h"
 #include "qkv/tasks/language/config.h"
+#include "qkv/tasks/pretrained/start.h"
 #include "qkv/tasks/translation/config.h"
 #include "qkv/tasks/vision/config.h"
 
@@ -47,6 +48,9 @@ void check_train_options(const VisionConfig& config);
 std::string shell_word(const std::string& word);
 /// A line on standard error; on a terminal it is wrapped between words.
 void say_line(const Text& line, const Global& global);
+/// What was loaded from the folder that the training starts from, which tensors are new and which were dropped; nothing
+/// without such a folder.
+void say_loaded(const TrainingStart* start, const Global& global);
 /// A note if the rate of the schedule does not reach its value.
 void note_warmup(const TrainingConfig& training, int64_t updates, const Global& global);
 

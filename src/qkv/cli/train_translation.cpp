@@ -88,12 +88,14 @@ void say_start_of(const TranslationRun& run, const std::set<std::string>& given,
               "source"_a = number(run.tokenizers().source.size()), "target"_a = number(run.tokenizers().target.size()),
               "parameters"_a = number(run.model().parameters().count()), "folder"_a = run.folder()),
            global);
+  say_loaded(run.start(), global);
   note_warmup(config.training, run.updates(), global);
   const Text tokenizer = report::tokenizer_text(config.data);
   if (config.data.has_subwords() && config.data.lowercase)
     global.note(tr("{tokenizer}: translations will have no capitals; score them with qkv score --lowercase",
                    "tokenizer"_a = tokenizer));
-  else if (!config.data.has_subwords() && config.data.tokenizer != TokenizerKind::spaces)
+  else if (!config.data.has_subwords() && config.data.tokenizer != TokenizerKind::spaces &&
+           config.data.tokenizer != TokenizerKind::pretrained)
     say_line(tr("tokenizer: {tokenizer}", "tokenizer"_a = tokenizer), global);
   note_tokenizer(run, given, global);
 }

@@ -27,6 +27,7 @@ class TrainVision : public TrainTask {
                 "size"_a = size_text(data.facts.size), "classes"_a = data.facts.classes.size(),
                 "parameters"_a = number(run_.parameters().count()), "folder"_a = run_.folder()),
              global);
+    say_loaded(run_.start(), global);
     note_warmup(run_.config().training, run_.updates(), global);
   }
 

@@ -121,6 +121,14 @@ class Marian : public TokenCodec {
   int32_t unk_;
 };
 
+// The pieces of CTranslate2's list, in their order; it has no <pad>, which comes last.
+std::unique_ptr<const PieceTable> read_list(const JsonValue& list) {
+  std::vector<std::string> pieces;
+  for (size_t i = 0; i < list.size(); ++i) pieces.push_back(list.item(i).text());
+  pieces.emplace_back("<pad>");
+  return std::make_unique<const PieceTable>(std::move(pieces));
+}
+
 }  // namespace
 
 OpenedTokenizer open_marian(const std::string& folder, const TokenizerConfig& config) {
@@ -128,11 +136,14 @@ OpenedTokenizer open_marian(const std::string& folder, const TokenizerConfig& co
           "{folder}: tokenizer_config.json asks for separate_vocabs, two vocabularies, which qkv does not read",
           "folder"_a = folder);
   OpenedTokenizer out;
-  out.files = {"source.spm", "vocab.json"};
-  const std::string path = folder + "/vocab.json";
+  const auto is_there = [&](const std::string& name) { return std::filesystem::exists(folder + "/" + name); };
+  const bool listed = !is_there("vocab.json") && is_there("shared_vocabulary.json");  // by CTranslate2
+  out.files = {is_there("source.spm") || !listed ? "source.spm" : "sentencepiece.model",
+               listed ? "shared_vocabulary.json" : "vocab.json"};
+  const std::string path = folder + "/" + out.files[1];
   const JsonFile vocabulary(path);
-  auto table = read_table(vocabulary.root());
-  const Subwords source = Subwords::load_pretrained(folder + "/source.spm");
+  auto table = listed ? read_list(vocabulary.root()) : read_table(vocabulary.root());
+  const Subwords source = Subwords::load_pretrained(folder + "/" + out.files[0]);
   std::optional<Subwords> target;
   if (std::filesystem::exists(folder + "/target.spm")) {
     target = Subwords::load_pretrained(folder + "/target.spm");
@@ -142,8 +153,8 @@ OpenedTokenizer open_marian(const std::string& folder, const TokenizerConfig& co
   int32_t known = 0;
   for (int32_t i = 0; i < source.size(); ++i) known += table->find(source.piece(i)).has_value();
   require(known * 2 >= source.size(),
-          "{path}: has {known} of the {count} pieces of source.spm, expected at least half: is it of another model?",
-          "path"_a = path, "known"_a = known, "count"_a = source.size());
+          "{path}: has {known} of the {count} pieces of {model}, expected at least half: is it of another model?",
+          "path"_a = path, "known"_a = known, "count"_a = source.size(), "model"_a = out.files[0]);
   std::vector<int32_t> special;
   const auto token = [&](std::string_view name, const char* without) {
     const std::string piece = config.token(name).empty() ? without : config.token(name);

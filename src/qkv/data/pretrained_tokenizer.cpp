@@ -10,6 +10,8 @@
 #include "qkv/data/pretrained_codecs.h"
 #include "qkv/data/text.h"
 #include "qkv/data/tokenizer_json.h"
+#include "qkv/io/atomic_file.h"
+#include "qkv/io/file.h"
 
 namespace qkv {
 namespace {
@@ -135,6 +137,7 @@ PretrainedTokenizer PretrainedTokenizer::open(const std::string& folder, std::st
   find_special(opened, config, folder);
   opened.most = config.most;
   opened.files.insert(opened.files.end(), config.files.begin(), config.files.end());
+  opened.folder = folder;
   return PretrainedTokenizer(std::make_shared<const State>(std::move(opened)));
 }
 
@@ -146,6 +149,7 @@ bool PretrainedTokenizer::is_in(const std::string& folder) {
 PretrainedTokenizer PretrainedTokenizer::open_llama2c(const std::string& path, int32_t size) {
   OpenedTokenizer opened = open_llama2c_file(path, size);
   opened.files = {std::filesystem::path(path).filename().string()};
+  opened.folder = std::filesystem::path(path).parent_path().string();
   return PretrainedTokenizer(std::make_shared<const State>(std::move(opened)));
 }
 
@@ -201,5 +205,15 @@ size_t PretrainedTokenizer::most_tokens() const { return state_->most; }
 const std::vector<std::string>& PretrainedTokenizer::languages() const { return state_->languages; }
 const std::string& PretrainedTokenizer::kind() const { return state_->kind; }
 const std::vector<std::string>& PretrainedTokenizer::files() const { return state_->files; }
+
+void PretrainedTokenizer::save(const std::string& folder) const {
+  make_folder(folder);
+  for (const std::string& name : state_->files) {
+    const InputFile file((std::filesystem::path(state_->folder) / name).string());
+    std::string content(file.size(), '\0');
+    file.read(0, std::as_writable_bytes(std::span(content)));
+    write_file(folder + "/" + name, content);
+  }
+}
 
 }  // namespace qkv

@@ -14,6 +14,9 @@
 
 namespace QKV_API qkv {
 
+/// The most rows that an embedding may have.
+inline constexpr int32_t kMostRows = 10'000'000;
+
 /// A token of an encoded text and where it comes from.
 struct EncodedToken {
   int32_t id = 0;
@@ -86,6 +89,8 @@ class PretrainedTokenizer {
   const std::string& kind() const;
   /// The files that were read, without their folder: what a copy of the tokenizer consists of.
   const std::vector<std::string>& files() const;
+  /// Copies these files into a folder, which is made if it is not there.
+  void save(const std::string& folder) const;
 
  private:
   struct State;

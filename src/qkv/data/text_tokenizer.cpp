@@ -2,17 +2,19 @@
 #include "qkv/data/text_tokenizer.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 
 #include "qkv/core/check.h"
+#include "qkv/core/numbers.h"
 #include "qkv/data/corpus.h"
 #include "qkv/io/atomic_file.h"
 
 namespace qkv {
 namespace {
 
-constexpr const char* kName = "text";
+constexpr const char *kName = "text", *kPretrained = "tokenizer";
 constexpr std::string_view kBlank = " ", kLine = "\n", kReplacement = "\xEF\xBF\xBD";
 constexpr size_t kContext = 8;  // tokens before one that its text may depend on: the beginning of its character
 
@@ -65,6 +67,8 @@ struct TextTokenizer::State {
   std::map<std::string, int32_t, std::less<>> id;
   std::optional<Tokenizer> lines;
   std::optional<PretrainedTokenizer> pretrained;
+  std::string model_type;  // pretrained only, as are its rows
+  int32_t rows = 0;
 
   bool is_bytes() const { return characters.empty() && !lines && !pretrained; }
   void add(std::string character) {
@@ -96,8 +100,10 @@ TextTokenizer TextTokenizer::lines(Tokenizer tokenizer) {
   return TextTokenizer(std::move(state));
 }
 
-TextTokenizer TextTokenizer::pretrained(PretrainedTokenizer tokenizer) {
+TextTokenizer TextTokenizer::pretrained(PretrainedTokenizer tokenizer, std::string model_type, int32_t rows) {
   auto state = std::make_shared<State>();
+  state->model_type = std::move(model_type);
+  state->rows = std::max(rows, tokenizer.size());
   state->pretrained = std::move(tokenizer);
   return TextTokenizer(std::move(state));
 }
@@ -148,7 +154,8 @@ std::vector<std::string> TextTokenizer::tokens(std::span<const int32_t> ids) con
   std::vector<std::string> out;
   if (state_->pretrained) {
     for (const int32_t id : ids) {
-      const std::string token = state_->pretrained->shown(id);
+      const bool has_text = id < state_->pretrained->size();
+      const std::string token = has_text ? state_->pretrained->shown(id) : qkv::text("<", id, ">");
       out.push_back(token.empty() ? shown(std::string(kBlank)) : shown(token));
     }
     return out;
@@ -202,7 +209,7 @@ const PretrainedTokenizer* TextTokenizer::pretrained() const {
 }
 
 int32_t TextTokenizer::size() const {
-  if (state_->pretrained) return state_->pretrained->size();
+  if (state_->pretrained) return state_->rows;
   if (state_->is_bytes()) return 256;
   return state_->lines ? state_->lines->size() : static_cast<int32_t>(state_->characters.size());
 }
@@ -227,7 +234,12 @@ int32_t TextTokenizer::line_end() const {
 int32_t TextTokenizer::begin() const { return state_->pretrained ? state_->pretrained->special().bos : line_end(); }
 
 std::vector<int32_t> TextTokenizer::never() const {
-  if (state_->is_bytes() || state_->pretrained) return {};
+  if (state_->is_bytes()) return {};
+  if (state_->pretrained) {  // rows that have no text
+    std::vector<int32_t> out;
+    for (int32_t id = state_->pretrained->size(); id < state_->rows; ++id) out.push_back(id);
+    return out;
+  }
   if (state_->lines) return {unk(), state_->lines->pad(), state_->lines->bos()};
   return {unk()};
 }
@@ -235,8 +247,11 @@ std::vector<int32_t> TextTokenizer::never() const {
 size_t TextTokenizer::most_line_bytes() const { return state_->lines ? state_->lines->most_bytes() : SIZE_MAX; }
 
 void TextTokenizer::save(const std::string& folder) const {
-  require(!state_->pretrained, "{folder}: the tokenizer of a pretrained model cannot be written as that of a run",
-          "folder"_a = folder);
+  if (state_->pretrained) {
+    state_->pretrained->save(folder + "/" + kPretrained);
+    return write_file(folder + "/tokenizer.text.txt",
+                      qkv::text("pretrained ", state_->model_type, " ", state_->rows, "\n"));
+  }
   if (state_->lines) return state_->lines->save(folder, kName);
   const std::string base = folder + "/";
   write_file(base + "tokenizer.text.txt", state_->is_bytes() ? "bytes\n" : "characters\n");
@@ -250,6 +265,19 @@ TextTokenizer TextTokenizer::load(const std::string& folder) {
   const std::string path = folder + "/tokenizer.text.txt", vocabulary = folder + "/vocab.text.txt";
   const std::string kind = read_lines(path).front();
   if (kind == "bytes") return bytes();
+  if (const auto parts = split_spaces(kind); parts.size() == 3 && parts[0] == "pretrained") {
+    const auto rows = parse_whole_number(std::string(parts[2]), 1, kMostRows);
+    require(rows.has_value(), "{path}: line 1: expected \"pretrained MODEL_TYPE ROWS\", found \"{found}\"",
+            "path"_a = path, "found"_a = printable(kind));
+    const std::string files = folder + "/" + kPretrained;
+    const bool llama2c = std::filesystem::exists(files + "/tokenizer.bin");
+    const auto size = static_cast<int32_t>(*rows);
+    PretrainedTokenizer model = llama2c ? PretrainedTokenizer::open_llama2c(files + "/tokenizer.bin", size)
+                                        : PretrainedTokenizer::open(files, parts[1]);
+    require(model.size() <= size, "{path}: line 1: {rows} rows, but its tokenizer has {tokens} tokens", "path"_a = path,
+            "rows"_a = size, "tokens"_a = model.size());
+    return pretrained(std::move(model), std::string(parts[1]), size);
+  }
   if (kind != "characters") return lines(Tokenizer::load(folder, kName));
   const std::vector<std::string> file = read_lines(vocabulary);
   require(file.front() == kUnknown, "{path}: line 1: expected {unknown}, found \"{found}\"", "path"_a = vocabulary,

@@ -16,9 +16,9 @@
 namespace QKV_API qkv {
 
 /// What a token of a text is.
-enum class TextTokens { characters, bytes, words, bpe, unigram };
-constexpr std::array<std::string_view, 5> names(TextTokens) {
-  return {"characters", "bytes", "words", "bpe", "unigram"};
+enum class TextTokens { characters, bytes, words, bpe, unigram, pretrained };
+constexpr std::array<std::string_view, 6> names(TextTokens) {
+  return {"characters", "bytes", "words", "bpe", "unigram", "pretrained"};
 }
 
 /// Immutable and cheap to copy.
@@ -30,8 +30,10 @@ class TextTokenizer {
   static TextTokenizer bytes();
   /// Words or subwords of every line; a line end is <eos>.
   static TextTokenizer lines(Tokenizer tokenizer);
-  /// As a pretrained model's folder says, with the tokens that it puts around a text.
-  static TextTokenizer pretrained(PretrainedTokenizer tokenizer);
+  /// As a pretrained model's folder says, with the tokens that it puts around a text. `model_type` is the one of its
+  /// config.json. The model's embedding may have more `rows` than there are tokens (0: as many); size() is their
+  /// number.
+  static TextTokenizer pretrained(PretrainedTokenizer tokenizer, std::string model_type = {}, int32_t rows = 0);
 
   std::vector<int32_t> encode(std::string_view text) const;
   /// Bytes need not be UTF-8.
@@ -54,8 +56,8 @@ class TextTokenizer {
   /// The most bytes that a line may have.
   size_t most_line_bytes() const;
 
-  /// Writes tokenizer.text.txt ("characters", "bytes", or as Tokenizer does) and, if there is one, the vocabulary. That
-  /// of a pretrained model is refused.
+  /// Writes tokenizer.text.txt ("characters", "bytes", "pretrained MODEL_TYPE ROWS", or as Tokenizer does) and, if
+  /// there is one, the vocabulary; the files of a pretrained model's folder go to a folder `tokenizer`.
   void save(const std::string& folder) const;
   static TextTokenizer load(const std::string& folder);
 

@@ -60,6 +60,7 @@ struct OpenedTokenizer {
   SpecialIds special;
   size_t most = 0;
   std::vector<std::string> languages, files;
+  std::string folder;  // of the files
   std::string kind;
 };
 

@@ -7,10 +7,22 @@
 #include "qkv/core/check.h"
 #include "qkv/core/limits.h"
 #include "qkv/core/names.h"
+#include "qkv/core/numbers.h"
 #include "qkv/data/corpus.h"
 #include "qkv/io/atomic_file.h"
 
 namespace qkv {
+
+namespace {
+
+constexpr const char* kPretrained = "tokenizer";  // the folder of a pretrained model's files
+
+// A row of the embedding beyond the tokenizer's tokens has a number and no text.
+std::string piece_of(const PretrainedTokenizer& tokenizer, int32_t id) {
+  return id < tokenizer.size() ? tokenizer.piece(id) : text("<", id, ">");
+}
+
+}  // namespace
 
 struct Tokenizer::State {
   WordRule rule = WordRule::book;
@@ -92,7 +104,10 @@ std::string Tokenizer::decode(std::span<const int32_t> ids, Writing writing) con
   std::vector<int32_t> shown;
   for (const int32_t id : ids)
     if (!is_hidden(id)) shown.push_back(id);
-  if (state_->pretrained) return state_->pretrained->decode(shown);
+  if (state_->pretrained) {
+    std::erase_if(shown, [&](int32_t id) { return id >= state_->pretrained->size(); });
+    return state_->pretrained->decode(shown);
+  }
   if (state_->subwords) return state_->subwords->decode(shown);
   const bool apart = state_->rule == WordRule::book || state_->forms.apart;
   const std::string text = apart && writing.attached ? join_as_written(tokens(shown), state_->spacing)
@@ -120,7 +135,7 @@ std::vector<std::string> Tokenizer::tokens(std::span<const int32_t> ids) const {
   std::vector<std::string> out;
   out.reserve(ids.size());
   for (const int32_t id : ids)
-    out.push_back(state_->pretrained ? state_->pretrained->piece(id)
+    out.push_back(state_->pretrained ? piece_of(*state_->pretrained, id)
                   : state_->subwords ? state_->subwords->piece(id)
                                      : state_->vocabulary.token(id));
   return out;
@@ -152,7 +167,7 @@ size_t Tokenizer::most_bytes() const {
   return state_->subwords || state_->pretrained ? limits::kSentenceBytes : SIZE_MAX;
 }
 int32_t Tokenizer::size() const {
-  if (state_->pretrained) return state_->pretrained->size();
+  if (state_->pretrained) return std::max(state_->tokens.rows, state_->pretrained->size());
   return state_->subwords ? state_->subwords->size() : state_->vocabulary.size();
 }
 int32_t Tokenizer::unk() const {
@@ -181,10 +196,16 @@ bool Tokenizer::is_lower() const {
   return state_->rule != WordRule::spaces || state_->forms.lower;
 }
 
+const PretrainedTokenizer* Tokenizer::pretrained() const { return state_->pretrained ? &*state_->pretrained : nullptr; }
+
 void Tokenizer::save(const std::string& folder, const std::string& name) const {
-  require(!state_->pretrained, "{folder}: the tokenizer of a pretrained model cannot be written as that of a run",
-          "folder"_a = folder);
   const std::string base = folder + "/";
+  if (state_->pretrained) {
+    const Tokens& t = state_->tokens;
+    state_->pretrained->save(base + kPretrained);
+    return write_file(base + "tokenizer." + name + ".txt",
+                      text("pretrained marian ", size(), " ", t.begin, " ", t.end, " ", t.pad, "\n"));
+  }
   std::string kind =
       state_->subwords ? text("subwords ", state_->lowercase ? "lower" : "cased") : text("words ", state_->rule);
   if (state_->form != Normalization::none) kind += text(" ", state_->form);
@@ -202,6 +223,21 @@ Tokenizer Tokenizer::load(const std::string& folder, const std::string& name) {
   const std::vector<std::string_view> parts = split_spaces(lines.front());
   const std::string_view kind = parts.front(), how = parts.size() > 1 ? parts[1] : "",
                          more = parts.size() > 2 ? parts[2] : "";
+  if (lines.size() == 1 && kind == "pretrained" && how == "marian" && parts.size() == 6) {
+    const auto number = [&](size_t i, int64_t most) {
+      const auto read = parse_whole_number(std::string(parts[i]), 0, most);
+      require(read.has_value(), "{path}: line 1: expected a number up to {most}, found \"{found}\"", "path"_a = path,
+              "most"_a = most, "found"_a = printable(parts[i]));
+      return static_cast<int32_t>(*read);
+    };
+    const int32_t rows = number(2, kMostRows);
+    PretrainedTokenizer model = PretrainedTokenizer::open(base + kPretrained, how);
+    require(model.size() <= rows, "{path}: line 1: {rows} rows, but its tokenizer has {tokens} tokens", "path"_a = path,
+            "rows"_a = rows, "tokens"_a = model.size());
+    return pretrained(
+        std::move(model), name == "source" ? Side::source : Side::target,
+        {.begin = number(3, rows - 1), .end = number(4, rows - 1), .pad = number(5, rows - 1), .rows = rows});
+  }
   const bool ok = lines.size() == 1 && (parts.size() == 2 || (parts.size() == 3 && !more.empty()));
   if (ok && kind == "subwords" && (how == "lower" || how == "cased") &&
       (more.empty() || more == "nfc" || more == "nfkc"))

@@ -26,10 +26,11 @@ class Tokenizer {
   static Tokenizer subwords(Subwords model, bool lowercase, Normalization form = Normalization::none);
 
   /// One side of a pretrained translation model. `tokens` says which ids begin, end and pad a text; it may name the
-  /// same id twice.
+  /// same id twice. The model's embedding may have more `rows` than there are tokens; size() is their number.
   enum class Side { source, target };
   struct Tokens {
     int32_t begin, end, pad;
+    int32_t rows = 0;  // 0: as many as there are tokens
   };
   static Tokenizer pretrained(PretrainedTokenizer model, Side side, const Tokens& tokens);
 
@@ -56,9 +57,12 @@ class Tokenizer {
   const Vocabulary* vocabulary() const;
   /// Whether its tokens have no capitals: the text is lower-cased, or already was.
   bool is_lower() const;
+  /// Null unless it is a pretrained model's.
+  const PretrainedTokenizer* pretrained() const;
 
   /// Writes tokenizer.NAME.txt (one line: "words RULE" or "words RULE french"; "subwords lower" or "subwords cased",
-  /// then the normalisation if there is one) and vocab.NAME.txt or NAME.model.
+  /// then the normalisation if there is one; "pretrained marian ROWS BEGIN END PAD") and vocab.NAME.txt, NAME.model, or
+  /// the files of the pretrained folder in a folder `tokenizer`.
   void save(const std::string& folder, const std::string& name) const;
   static Tokenizer load(const std::string& folder, const std::string& name);
 

@@ -304,6 +304,30 @@ void Settings::add(const std::string& block, const std::string& key, const Text&
        [&value] { return yaml_scalar(value); }});
 }
 
+void Settings::add(const std::string& block, const std::string& key, const Text& help, std::vector<int32_t>& value,
+                   int32_t low, int32_t high) {
+  add({block,
+       key,
+       help,
+       "NUMBERS",
+       {},
+       [&value, low, high](const std::string& v, const std::string& where) -> Setting::Assign {
+         std::vector<int32_t> read;
+         std::istringstream words(v);
+         for (std::string word; words >> word;) {
+           const auto number = parse_whole_number(word, low, high);
+           if (!number) refuse_value(where, word, expected_whole_number(low, high));
+           read.push_back(static_cast<int32_t>(*number));
+         }
+         return [&value, read] { value = read; };
+       },
+       [&value] {
+         std::string words;
+         for (const int32_t one : value) words += (words.empty() ? "" : " ") + std::to_string(one);
+         return yaml_scalar(words);
+       }});
+}
+
 void Settings::add_choice(const std::string& block, const std::string& key, const Text& help,
                           const std::vector<std::string>& words, std::function<void(size_t)> set,
                           std::function<std::string()> get) {

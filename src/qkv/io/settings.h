@@ -54,6 +54,9 @@ class Settings {
            const Open& open, int64_t low, int64_t high);
   void add(const std::string& block, const std::string& key, const Text& help, std::optional<float>& value,
            const Open& open, double low, double high);
+  /// A list of whole numbers: "3 17".
+  void add(const std::string& block, const std::string& key, const Text& help, std::vector<int32_t>& value, int32_t low,
+           int32_t high);
   /// One of the offered values of an enum, by name.
   template <Named E>
   void add(const std::string& block, const std::string& key, const Text& help, E& value,

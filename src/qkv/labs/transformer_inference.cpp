@@ -148,7 +148,7 @@ void say_how_strong_positions_are(Page& page, const Transformer& model, double d
          "positional vector {positions:.0f}: embeddings that start as $N(0, 1)$ and are then multiplied by $\\sqrt{d}$ "
          "leave the positions little influence. And a causal decoder can tell where it is from the words it has "
          "generated. Without `--data` this lab trains a model whose embeddings start as large as the positions "
-         "(`model.init = scaled`); there the slip ruins many translations.",
+         "(`model.initial = scaled`); there the slip ruins many translations.",
          "share"_a = share, "words"_a = words, "positions"_a = waves));
 }
 

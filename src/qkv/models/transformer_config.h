@@ -139,7 +139,7 @@ struct TransformerConfig {
     f("output_bias", tr("the output layer has a bias"), output_bias);
     f("scale_embeddings", tr("embeddings are multiplied by the square root of hidden"), scale_embeddings);
     f("tied", tr("one matrix for both embeddings and the output layer; needs shared_vocabulary"), tied);
-    f("init",
+    f("initial",
       tr("scaled: Xavier-uniform layers, embeddings as large as positions; book: embeddings N(0, 1); pytorch: "
          "PyTorch's defaults and N(0, 1); gpt2: N(0, 0.02), residual projections smaller, biases 0"),
       init);

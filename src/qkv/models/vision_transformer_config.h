@@ -63,8 +63,8 @@ struct VisionTransformerConfig {
       std::vector{ScorerKind::additive, ScorerKind::dot, ScorerKind::scaled_dot, ScorerKind::bilinear,
                   ScorerKind::cosine, ScorerKind::gaussian});
     f("bias", tr("the projections of attention have biases"), bias);
-    f("init", tr("scaled: Xavier-uniform layers, positions N(0, 0.02); pytorch: PyTorch's defaults, positions N(0, 1)"),
-      init);
+    f("initial",
+      tr("scaled: Xavier-uniform layers, positions N(0, 0.02); pytorch: PyTorch's defaults, positions N(0, 1)"), init);
     f("recompute",
       tr("training keeps only the inputs of the sublayers and recomputes the rest: less memory, a third more time"),
       recompute);

@@ -13,10 +13,9 @@
 #include "qkv/data/text.h"
 #include "qkv/tasks/encoding/sentence_encoder.h"
 #include "qkv/tasks/pretrained/language.h"
-#include "qkv/tasks/pretrained/llama2c.h"
+#include "qkv/tasks/pretrained/start.h"
 #include "qkv/tasks/pretrained/translation.h"
 #include "qkv/tasks/pretrained/vit.h"
-#include "qkv/tasks/pretrained/weights.h"
 
 namespace qkv::report {
 
@@ -34,7 +33,7 @@ void describe(const PretrainedTokenizer& tokenizer, PretrainedReport& out) {
 void describe_translation(const std::string& folder, PretrainedReport& out) {
   const PretrainedTranslation opened = open_pretrained_translation(folder);
   out.model = opened.model->facts().summary;
-  out.positions = opened.positions;
+  out.positions = opened.config.longest_input().value_or(0);
   out.parameters = static_cast<uint64_t>(opened.model->parameters().count());
   describe(PretrainedTokenizer::open(folder, name_of(out.architecture)), out);
 }
@@ -87,7 +86,7 @@ PretrainedReport report_pretrained(const std::string& folder) {
   out.path = folder;
   out.architecture = architecture_of(folder);
   describe_by_task(folder, out);
-  out.types = is_llama2c_folder(folder) ? Llama2cWeights(folder).types() : PretrainedWeights(folder).types();
+  out.types = pretrained_weights(folder)->types();
   out.licence = licence_of(folder);
   for (const std::string& path : files_of(folder)) {
     std::error_code gone;

@@ -9,6 +9,7 @@
 namespace qkv::report {
 
 Text tokenizer_text(const LanguageDataConfig& d) {
+  if (d.tokenizer == TextTokens::pretrained) return tr("that of the pretrained model");
   const bool lower = d.has_subwords() ? d.lowercase : d.tokenizer == TextTokens::words;
   const Text kind = lower ? tr("{tokenizer} of lower-cased text", "tokenizer"_a = d.tokenizer)
                           : verbatim(std::string(name_of(d.tokenizer)));

@@ -7,11 +7,19 @@
 #include "qkv/tasks/translation/data.h"
 
 namespace qkv::report {
+namespace {
+
+bool is_lower(const TranslationDataConfig& d) {
+  if (d.has_subwords()) return d.lowercase;
+  return d.tokenizer != TokenizerKind::spaces && d.tokenizer != TokenizerKind::pretrained;
+}
+
+}  // namespace
 
 Text tokenizer_text(const TranslationDataConfig& d) {
-  const bool lower = d.has_subwords() ? d.lowercase : d.tokenizer != TokenizerKind::spaces;
-  const Text kind = lower ? tr("{tokenizer} of lower-cased text", "tokenizer"_a = d.tokenizer)
-                          : verbatim(std::string(name_of(d.tokenizer)));
+  if (d.tokenizer == TokenizerKind::pretrained) return tr("that of the pretrained model");
+  const Text kind = is_lower(d) ? tr("{tokenizer} of lower-cased text", "tokenizer"_a = d.tokenizer)
+                                : verbatim(std::string(name_of(d.tokenizer)));
   if (!d.has_subwords() || d.normalize == Normalization::none) return kind;
   return tr("{tokenizer}, {form}", "tokenizer"_a = kind, "form"_a = d.normalize);
 }
@@ -35,7 +43,7 @@ RunFacts run_facts(const TranslationConfig& config, const std::string& folder) {
       {"data", {{"pairs", d.pairs}, {"source", d.source}, {"target", d.target}, {"reverse", d.reverse}}},
       {"tokenizer",
        {{"kind", name_of(d.tokenizer)},
-        {"lowercase", d.has_subwords() ? d.lowercase : d.tokenizer != TokenizerKind::spaces},
+        {"lowercase", is_lower(d)},
         {"normalize", name_of(d.has_subwords() ? d.normalize : Normalization::none)},
         {"source_tokens", source},
         {"target_tokens", target}}}};

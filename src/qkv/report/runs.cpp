@@ -72,6 +72,14 @@ Text training_text(const RunReport& run) {
   return out;
 }
 
+Text start_text(const TrainingStart& start) {
+  const Text from = tr("started     from {folder} ({model})\n", "folder"_a = printable(start.folder),
+                       "model"_a = printable(start.model));
+  return start.licence.empty()
+             ? from
+             : tr("{from}licence     {licence}\n", "from"_a = from, "licence"_a = printable(start.licence));
+}
+
 }  // namespace
 
 bool is_run_folder(const std::string& folder) { return task_in(folder).has_value(); }
@@ -79,8 +87,9 @@ bool is_run_folder(const std::string& folder) { return task_in(folder).has_value
 RunReport report_run(const std::string& folder) {
   RunReport report;
   report.path = folder;
-  report.config = read_any_run_config(folder);
+  report.config = read_folder_config(folder);
   report.facts = std::visit([&](const auto& config) { return run_facts(config, folder); }, report.config.of);
+  report.start = read_start(folder);
   read_metrics(report);
   read_weights(report);
   for (const std::string& path : files_of(folder)) {
@@ -93,11 +102,24 @@ RunReport report_run(const std::string& folder) {
   return report;
 }
 
+RunReport report_pretrained_as_run(const std::string& folder) {
+  RunReport report;
+  report.path = folder;
+  report.config = read_folder_config(folder);
+  report.facts.model = std::visit([](const auto& config) { return config.facts().summary; }, report.config.of);
+  const PretrainedSource source = pretrained_source(folder);
+  report.parameters = static_cast<uint64_t>(count_values(*source.weights, source.table));
+  const std::vector<std::string> names = source.weights->names();
+  if (!names.empty()) report.weights = fs::path(source.weights->path(names.front())).filename().string();
+  return report;
+}
+
 std::string to_text(const RunReport& run, Language language) {
   std::string out = tr("{folder}: a run of qkv train\nmodel       {model}\n", "folder"_a = printable(run.path),
                        "model"_a = run.facts.model)
                         .in(language);
   for (const Text& line : run.facts.lines) out += line.in(language);
+  if (run.start) out += start_text(*run.start).in(language);
   out += tr("training    {training}\n", "training"_a = training_text(run)).in(language);
   const Text weights = run.weights.empty() ? tr("parameters  no weights are saved yet\n")
                                            : tr("parameters  {count} in {file}\n", "count"_a = grouped(run.parameters),
@@ -124,6 +146,11 @@ std::string to_json(const RunReport& run) {
   json.update(Json::parse(run.facts.json), true);
   Json training = {
       {"epochs", run.config.training().epochs}, {"epochs_done", run.epochs}, {"ended_early", run.ended_early}};
+  if (run.start) {
+    training["started_from"] = {
+        {"folder", run.start->folder}, {"model", run.start->model}, {"sha256", run.start->sha256}};
+    if (!run.start->licence.empty()) training["started_from"]["licence"] = run.start->licence;
+  }
   if (run.loss) training["loss"] = *run.loss;
   if (run.valid_loss) training["valid_loss"] = *run.valid_loss;
   if (run.valid_accuracy) training["valid_accuracy"] = *run.valid_accuracy;

@@ -8,6 +8,7 @@
 
 #include "qkv/core/api.h"
 #include "qkv/report/files.h"
+#include "qkv/tasks/pretrained/start.h"
 #include "qkv/tasks/run_config.h"
 
 namespace QKV_API qkv {
@@ -37,6 +38,7 @@ struct RunReport {
   bool ended_early = false;
   std::optional<double> loss, valid_loss, lowest_valid_loss;  // of the last epoch, and the lowest of all
   std::optional<double> valid_accuracy;                       // of the last epoch
+  std::optional<TrainingStart> start;                         // the folder that the training started from
   int64_t lowest_epoch = 0;
   std::string weights;  // the weight file, within the folder; empty before the first checkpoint
   uint64_t parameters = 0;
@@ -49,6 +51,8 @@ bool is_run_folder(const std::string& folder);
 
 /// Reads settings, metrics and the headers of weight files, but not the weights.
 RunReport report_run(const std::string& folder);
+/// The same of a pretrained folder, as far as it has that: configuration, model, parameters.
+RunReport report_pretrained_as_run(const std::string& folder);
 
 /// A line for the model, the data, the tokenizers, the training and the weights, then the files.
 std::string to_text(const RunReport& run, Language language);

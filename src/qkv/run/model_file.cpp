@@ -6,7 +6,6 @@
 #include <set>
 
 #include "qkv/core/check.h"
-#include "qkv/run/run_folder.h"
 #include "qkv/train/checkpoint.h"
 
 namespace qkv {
@@ -35,18 +34,28 @@ void read_weights(const SafetensorsFile& file, const Parameters& parameters) {
   }
 }
 
-void start_from(const std::string& folder, const Parameters& parameters) {
-  const SafetensorsFile file(run_weights(folder));
-  std::vector<NamedShape> layout;
-  for (const Parameters::Entry& entry : parameters.entries()) layout.push_back({entry.name, entry.shape});
-  try {
-    check_layout(file, layout);
-  } catch (const Error& e) {
-    throw Error(tr("training.init_from: {why}", "why"_a = e.message()),
-                tr("train with the model settings of {folder}/config.yaml: its heads, width, layers and vocabulary",
-                   "folder"_a = folder));
+LoadedByName load_by_name(const SafetensorsFile& file, const Parameters& parameters) {
+  LoadedByName out;
+  std::set<std::string> known;
+  for (const Parameters::Entry& entry : parameters.entries()) {
+    known.insert(entry.name);
+    if (!file.has(entry.name))
+      out.fresh.push_back(entry.name);
+    else
+      require(file.info(entry.name).shape == entry.shape,
+              "{file}: \"{name}\" has shape {shape}, but the model of the configuration has {own}",
+              "file"_a = file.path(), "name"_a = entry.name, "shape"_a = file.info(entry.name).shape,
+              "own"_a = entry.shape);
   }
-  read_weights(file, parameters);
+  for (const std::string& name : file.names())
+    if (!known.contains(name) && is_weight(name)) out.dropped.push_back(name);
+  for (size_t i = 0; i < parameters.entries().size(); ++i) {
+    const std::string& name = parameters.entries()[i].name;
+    if (!file.has(name)) continue;
+    const Tensor read = file.tensor(name);
+    std::copy_n(read.ptr(), read.numel(), parameters.values(i).mutable_ptr());
+  }
+  return out;
 }
 
 void write_weights(const std::string& path, const Parameters& parameters) {

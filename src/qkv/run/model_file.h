@@ -16,8 +16,13 @@ namespace QKV_API qkv {
 void check_layout(const SafetensorsFile& file, const std::vector<NamedShape>& layout);
 /// Copies the tensors of a file that was checked into the parameters.
 void read_weights(const SafetensorsFile& file, const Parameters& parameters);
-/// The weights of another run's folder as the start of a training: its model must have the same parameters.
-void start_from(const std::string& folder, const Parameters& parameters);
+/// What loading by name did: parameters that the source lacks, which keep their values, and tensors of the source that
+/// the model lacks.
+struct LoadedByName {
+  std::vector<std::string> fresh, dropped;
+};
+/// The weights of a file, by name, into the parameters. A tensor of another shape is refused before anything is read.
+LoadedByName load_by_name(const SafetensorsFile& file, const Parameters& parameters);
 /// Writes the parameters by name.
 void write_weights(const std::string& path, const Parameters& parameters);
 

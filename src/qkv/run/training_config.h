@@ -53,7 +53,7 @@ struct TrainingConfig {
   double average_decay = 0;  // the model is average <- decay * average + (1 - decay) * weights, after each epoch
   int64_t seed = 1;
   double checkpoint_seconds = 5;
-  std::string init_from = {};   // folder of a run whose weights the training starts from
+  std::string init = {};        // folder of a run, or a pretrained one, whose weights the training starts from
   int64_t attention_every = 0;  // epochs between snapshots of attention; 0: none
 
   /// The number of epochs that average_last means; 0 instead of 1.
@@ -97,8 +97,10 @@ struct TrainingConfig {
       average_decay, 0, 0.9999);
     f("seed", tr("seed of weights, order and dropout"), seed, 0);
     f("checkpoint_seconds", tr("seconds between checkpoints; 0: one after every epoch"), checkpoint_seconds, 0);
-    f("init_from", tr("start from the weights of this run, such as one that was pruned; the model must be the same"),
-      init_from, "DIR");
+    f("init",
+      tr("start from the weights of this folder: a pretrained model, or a run such as one that was pruned; settings, "
+         "tokenizer and weights come from there"),
+      init, "DIR");
     f("attention_every",
       tr("save the attention maps of the first four sentences (of the validation set if there is one) every this many "
          "epochs; 0: never"),

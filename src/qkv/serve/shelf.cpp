@@ -1,4 +1,4 @@
-// Run folders directly below the folder of models, and the folder itself if it is one.
+// Runs and pretrained folders directly below the folder of models, and the folder itself if it is one.
 #include "qkv/serve/shelf.h"
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include "qkv/run/run_folder.h"
 #include "qkv/run/run_state.h"
 #include "qkv/serve/call.h"
+#include "qkv/tasks/pretrained/folder.h"
 
 namespace qkv::serve {
 namespace {
@@ -16,13 +17,14 @@ fs::file_time_type last_change(const std::string& folder) {
   fs::file_time_type latest = fs::file_time_type::min();  // the clock begins in the future: zero would not do
   std::error_code no;
   for (const char* name : {"/config.yaml", "/model.safetensors", "/checkpoints/last.safetensors",
-                           "/checkpoints/best.safetensors", "/metrics.jsonl"})
+                           "/checkpoints/best.safetensors", "/metrics.jsonl", "/config.json", "/model.bin"})
     if (const auto time = fs::last_write_time(folder + name, no); !no) latest = std::max(latest, time);
   return latest;
 }
 
 // What decides whether a model in memory is still that of the folder.
 fs::file_time_type weights_change(const std::string& folder) {
+  if (is_pretrained_folder(folder)) return last_change(folder);
   std::error_code no;
   return fs::last_write_time(run_weights(folder), no);
 }
@@ -35,6 +37,11 @@ ShelfModel look(const std::string& id, const std::string& folder) {
   out.changed = last_change(folder);
   out.held = is_training(folder);
   try {
+    if (is_pretrained_folder(folder)) {
+      out.run = report::report_pretrained_as_run(folder);
+      out.has_weights = !out.run->weights.empty();
+      return out;
+    }
     out.run = report::report_run(folder);
     out.has_weights = !out.run->weights.empty();
     const double epochs = static_cast<double>(std::max<int64_t>(out.run->config.training().epochs, 1));
@@ -56,15 +63,17 @@ ShelfModel look(const std::string& id, const std::string& folder) {
   return out;
 }
 
+bool holds_model(const std::string& folder) { return report::is_run_folder(folder) || is_pretrained_folder(folder); }
+
 }  // namespace
 
 bool ModelShelf::scan() {
   std::vector<std::string> folders;
   std::error_code no;
-  if (report::is_run_folder(folder_)) folders.push_back(fs::path(folder_).lexically_normal().string());
+  if (holds_model(folder_)) folders.push_back(fs::path(folder_).lexically_normal().string());
   for (fs::directory_iterator it(folder_, no), end; !no && it != end; it.increment(no)) {
     const std::string path = it->path().string();
-    if (!it->path().filename().string().starts_with('.') && it->is_directory(no) && report::is_run_folder(path))
+    if (!it->path().filename().string().starts_with('.') && it->is_directory(no) && holds_model(path))
       folders.push_back(path);
   }
   std::sort(folders.begin(), folders.end());
@@ -104,8 +113,7 @@ ShelfModel ModelShelf::model(const std::string& id) const {
   if (known == ids_.end())
     throw Refused(404, tr("there is no model {id}", "id"_a = id), tr("GET /api/v1/models lists the models"));
   const auto found = std::ranges::find(models_, known->second, &ShelfModel::id);
-  std::error_code no;
-  if (found == models_.end() || !fs::exists(found->folder + "/config.yaml", no))
+  if (found == models_.end() || !holds_model(found->folder))
     throw Refused(410, tr("the folder of model {id} is gone: {name}", "id"_a = id,
                           "name"_a = fs::path(known->first).filename().string()));
   return *found;

@@ -6,6 +6,9 @@
 
 #include "qkv/core/check.h"
 #include "qkv/tasks/presets.h"
+#include "qkv/tasks/pretrained/folder.h"
+#include "qkv/tasks/pretrained/language.h"
+#include "qkv/tasks/pretrained/translation.h"
 
 namespace qkv {
 namespace {
@@ -94,7 +97,11 @@ void RunConfig::parse(const std::string& yaml, const std::string& name) {
   *this = std::move(next);
 }
 
-RunConfig read_any_run_config(const std::string& folder) {
+RunConfig read_folder_config(const std::string& folder) {
+  if (is_pretrained_folder(folder)) {
+    if (run_task(folder) == TaskKind::translation) return RunConfig(read_pretrained_translation_config(folder));
+    return RunConfig(read_pretrained_language_config(folder));
+  }
   switch (const TaskKind task = run_task(folder)) {
     case TaskKind::translation:
       return RunConfig(read_run_config(run_config_path(folder, task)));

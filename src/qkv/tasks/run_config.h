@@ -55,8 +55,8 @@ struct RunConfig {
   void parse(const std::string& yaml, const std::string& name);
 };
 
-/// The settings that a run wrote, of any task.
-RunConfig read_any_run_config(const std::string& folder);
+/// The settings that a run wrote, of any task, or what a pretrained folder says of its model.
+RunConfig read_folder_config(const std::string& folder);
 
 /// Every word that model.kind may be.
 std::vector<std::string> all_kinds();

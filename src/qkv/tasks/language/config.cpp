@@ -11,6 +11,8 @@ Settings LanguageConfig::settings() {
   s.add_fixed("model", "kind", tr("the architecture"), facts_of(kTask).kinds, kind_name());
   s.add_block("model", model);
   s.add_block("training", training);
+  s.accept("training.init_from", "training.init");
+  s.accept("model.init", "model.initial");
   s.add_block("decoding", decoding);
   return s;
 }
@@ -32,6 +34,9 @@ void LanguageConfig::check() const {
   require(!training.by_length && training.batch_tokens == 0,
           "training.by_length and training.batch_tokens are for sentences: all blocks of a text have model.context "
           "tokens");
+  if (data.tokenizer == TextTokens::pretrained && training.init.empty())
+    throw Error(tr("data.tokenizer is pretrained, but there is no folder that has it"),
+                tr("--init DIR names the folder of a pretrained model"));
   const bool validates = data.built_in() || !data.valid_text.empty() || data.valid_share > 0;
   training.check(validates);
   model.check();

@@ -64,6 +64,7 @@ struct GenerationConfig {
   double repetition_penalty = 1;
   int64_t max_tokens = 200;
   int64_t batch_rows = 64;
+  std::vector<int32_t> ends = {}, never = {};  // of a pretrained model
 
   void fields(auto&& f) {
     f("temperature", tr("scores are divided by it before a token is drawn; 0: always the likeliest token"), temperature,
@@ -74,6 +75,9 @@ struct GenerationConfig {
       repetition_penalty, 0.01, 100);
     f("max_length", tr("tokens written after a prompt"), max_tokens, 1, 10'000'000);
     f("decode_rows", tr("prompts continued at once"), batch_rows, 1, 100000);
+    f("ends", tr("numbers of tokens that end a text, as a pretrained model's folder names them"), ends, 0, kMostRows);
+    f("never", tr("numbers of tokens that are never written, as a pretrained model's folder names them"), never, 0,
+      kMostRows);
   }
 };
 

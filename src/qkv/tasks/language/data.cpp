@@ -9,6 +9,7 @@
 #include "qkv/data/corpus.h"
 #include "qkv/data/en_fr.h"
 #include "qkv/data/text.h"
+#include "qkv/tasks/pretrained/language.h"
 
 namespace qkv {
 namespace {
@@ -106,7 +107,7 @@ LanguageText read_language_text(const LanguageDataConfig& c, const std::string& 
     }
   }
   const std::string name = c.built_in() ? "en-fr" : c.text;
-  TextTokenizer tokenizer = tokenizer_folder.empty() ? made_tokenizer(c, train) : TextTokenizer::load(tokenizer_folder);
+  TextTokenizer tokenizer = tokenizer_folder.empty() ? made_tokenizer(c, train) : open_text_tokenizer(tokenizer_folder);
   LanguageText out{std::move(train), std::move(valid), std::move(tokenizer), {}, {}};
   out.train_ids = encode_text(out.tokenizer, out.train, name);
   out.valid_ids = encode_text(out.tokenizer, out.valid, c.valid_text.empty() ? name : c.valid_text);

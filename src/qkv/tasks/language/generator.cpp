@@ -140,9 +140,7 @@ LanguageGenerator::LanguageGenerator(Opened opened)
     : config_(std::move(opened.config)),
       tokenizer_(std::move(opened.tokenizer)),
       own_(std::move(opened.model)),
-      model_(own_.get()),
-      ends_(std::move(opened.ends)),
-      never_(std::move(opened.never)) {}
+      model_(own_.get()) {}
 
 LanguageGenerator::LanguageGenerator(const std::string& folder) : LanguageGenerator(opened(folder)) {}
 
@@ -162,7 +160,8 @@ GenerateOptions LanguageGenerator::defaults() const {
 // Special tokens are never written.
 std::vector<int32_t> LanguageGenerator::never() const {
   std::vector<int32_t> out = tokenizer_.never();
-  out.insert(out.end(), never_.begin(), never_.end());
+  const std::vector<int32_t>& more = config_.decoding.never;
+  out.insert(out.end(), more.begin(), more.end());
   for (int64_t i = 0; i < config_.model.special_tokens(); ++i)
     out.push_back(static_cast<int32_t>(tokenizer_.size() + i));
   return out;
@@ -205,7 +204,8 @@ std::vector<Continued> LanguageGenerator::generate(std::span<const std::string> 
     sampled.never = never();
     sampled.read = read;
     sampled.ends = [&](size_t row, size_t s, int32_t token) {
-      if (std::ranges::find(ends_, token) == ends_.end()) return written[row][s].add(token, show(begin + row, s));
+      const std::vector<int32_t>& ends = config_.decoding.ends;
+      if (std::ranges::find(ends, token) == ends.end()) return written[row][s].add(token, show(begin + row, s));
       out[begin + row].texts[s].end = TextEnd::end;
       return true;
     };

@@ -117,7 +117,6 @@ class LanguageGenerator {
   TextTokenizer tokenizer_;
   std::unique_ptr<LanguageModel> own_;
   const LanguageModel* model_;
-  std::vector<int32_t> ends_, never_;  // of a pretrained model
 };
 
 }  // namespace qkv

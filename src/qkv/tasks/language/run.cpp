@@ -8,7 +8,8 @@
 namespace qkv {
 namespace {
 
-const std::vector<std::string> kOwnFiles = {"text.model", "vocab.text.txt", "tokenizer.text.txt"};
+const std::vector<std::string> kOwnFiles = {kStartFile, "tokenizer", "text.model", "vocab.text.txt",
+                                            "tokenizer.text.txt"};
 
 const LanguageConfig& checked(const LanguageConfig& config) {
   config.check();
@@ -21,16 +22,20 @@ LanguageRun::LanguageRun(const LanguageConfig& config, std::string folder, Exist
     : config_(checked(config)), ranks_(ranks), folder_(std::move(folder), existing, kOwnFiles) {
   if (folder_.holds_run()) check_existing();
   text_ = std::make_unique<LanguageText>(
-      read_language_text(config_.data, folder_.resumes() ? folder_.path() : config_.training.init_from));
+      read_language_text(config_.data, folder_.resumes() ? folder_.path() : config_.training.init));
   model_ = LanguageModel(config_.model, text_->tokenizer.size(),
                          Rng(static_cast<uint64_t>(config_.training.seed)).at("init"));
   parameters_ = flatten(model_);
-  if (!config_.training.init_from.empty() && !folder_.resumes()) start_from(config_.training.init_from, parameters_);
+  if (!config_.training.init.empty() && !folder_.resumes()) start_ = start_from(config_.training.init, parameters_);
   task_ = std::make_unique<LanguageTask>(model_, config_, std::move(text_->train_ids), std::move(text_->valid_ids),
                                          config_.data.built_in() ? "en-fr" : config_.data.text);
   check_validation();
   check_warmup(config_.training, updates());
-  folder_.begin([&] { text_->tokenizer.save(folder_.path()); }, config_.settings().dump());
+  const auto write_own = [&] {
+    if (start_) save(*start_, folder_.path());
+    text_->tokenizer.save(folder_.path());
+  };
+  folder_.begin(write_own, config_.settings().dump());
 }
 
 // A text for validation that was asked for must be long enough, else patience and the best weights would mean nothing.

@@ -9,6 +9,7 @@
 #include "qkv/run/trainer.h"
 #include "qkv/tasks/language/data.h"
 #include "qkv/tasks/language/task.h"
+#include "qkv/tasks/pretrained/start.h"
 
 namespace QKV_API qkv {
 
@@ -27,6 +28,8 @@ class LanguageRun {
   const TextTokenizer& tokenizer() const { return text_->tokenizer; }
   const LanguageModel& model() const { return model_; }
   const Parameters& parameters() const { return parameters_; }
+  /// What was loaded from the folder that the training starts from; null without one, and in a run that resumes.
+  const TrainingStart* start() const { return start_ ? &*start_ : nullptr; }
   const std::string& folder() const { return folder_.path(); }
   const LanguageText& text() const { return *text_; }
   const LanguageTask& task() const { return *task_; }
@@ -50,6 +53,7 @@ class LanguageRun {
   LanguageModel model_;
   Parameters parameters_;
   std::unique_ptr<LanguageTask> task_;
+  std::optional<TrainingStart> start_;
 };
 
 }  // namespace qkv

@@ -25,4 +25,17 @@ Activation read_activation(const ModelJson& json, std::string_view key, std::str
          "word"_a = word, "known"_a = known);
 }
 
+std::string activation_word(Activation activation, SiluWord silu) {
+  switch (activation) {
+    case Activation::relu:
+      return "relu";
+    case Activation::gelu:
+      return "gelu";
+    case Activation::gelu_tanh:
+      return "gelu_new";
+    default:
+      return silu == SiluWord::silu ? "silu" : "swish";
+  }
+}
+
 }  // namespace qkv

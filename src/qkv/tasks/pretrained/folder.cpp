@@ -21,7 +21,13 @@ bool is_file(const std::string& path) {
 }  // namespace
 
 bool is_pretrained_folder(const std::string& folder) {
-  return (is_file(folder + "/config.json") && !is_file(folder + "/config.yaml")) || is_llama2c_folder(folder);
+  return (is_file(folder + "/config.json") && !is_file(folder + "/config.yaml")) || is_llama2c_folder(folder) ||
+         is_ctranslate2_folder(folder);
+}
+
+bool is_ctranslate2_folder(const std::string& folder) {
+  return is_file(folder + "/model.bin") && is_file(folder + "/shared_vocabulary.json") &&
+         !is_file(folder + "/config.yaml");
 }
 
 bool is_llama2c_folder(const std::string& folder) {
@@ -31,6 +37,7 @@ bool is_llama2c_folder(const std::string& folder) {
 
 Architecture architecture_of(const std::string& folder) {
   if (is_llama2c_folder(folder)) return Architecture::llama;
+  if (is_ctranslate2_folder(folder)) return Architecture::marian;
   const ModelJson json(folder + "/config.json");
   const std::string type = json.word("model_type");
   std::string known;

@@ -18,10 +18,12 @@ constexpr std::array<std::string_view, 7> names(Architecture) {
   return {"marian", "llama", "gpt2", "bert", "roberta", "xlm-roberta", "vit"};
 }
 
-/// Whether the folder has a config.json, or is one of llama2.c, and is not a run.
+/// Whether the folder has a config.json, or is one of llama2.c or CTranslate2, and is not a run.
 bool is_pretrained_folder(const std::string& folder);
 /// Whether it has llama2.c's model.bin and tokenizer.bin, and no config.json.
 bool is_llama2c_folder(const std::string& folder);
+/// Whether it has CTranslate2's model.bin and shared_vocabulary.json.
+bool is_ctranslate2_folder(const std::string& folder);
 /// The architecture of such a folder; an unknown one is refused with the list of those that are known.
 Architecture architecture_of(const std::string& folder);
 /// What the architecture is for.

@@ -3,7 +3,6 @@
 
 #include "qkv/core/check.h"
 #include "qkv/tasks/pretrained/activations.h"
-#include "qkv/tasks/pretrained/weight_table.h"
 
 namespace qkv {
 namespace {
@@ -67,22 +66,24 @@ LanguageSettings read_gpt2_settings(const std::string& folder) {
   LanguageModelConfig& model = out.config.model;
   model.transformer = model_of(json);
   model.context = json.whole("n_positions", 2, 10'000'000, 1024);
-  out.words = json.whole("vocab_size", 1, kMostWords);
+  out.words = json.whole("vocab_size", 1, kMostRows);
   read_generation(folder, json, out);
   return out;
 }
 
+WeightTable gpt2_table(bool inside) {
+  return {.architecture = "GPT-2",
+          .rules = kRules,
+          .repeats = kRepeats,
+          .ignored = kIgnored,
+          .prefix = inside ? "transformer." : ""};
+}
+
 std::unique_ptr<LanguageModel> open_gpt2_model(const std::string& folder, const LanguageSettings& settings) {
   const PretrainedWeights weights(folder);
-  // Folders of the model with its output layer put one more name in front.
-  const bool inside = weights.has("transformer.wte.weight");
   return std::make_unique<LanguageModel>(
       with_pretrained_weights([&] { return LanguageModel(settings.config.model, settings.words, Rng(0)); }, weights,
-                              {.architecture = "GPT-2",
-                               .rules = kRules,
-                               .repeats = kRepeats,
-                               .ignored = kIgnored,
-                               .prefix = inside ? "transformer." : ""}));
+                              gpt2_table(weights.has("transformer.wte.weight"))));
 }
 
 }  // namespace qkv

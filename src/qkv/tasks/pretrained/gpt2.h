@@ -8,6 +8,7 @@
 #include "qkv/core/api.h"
 #include "qkv/models/language_model.h"
 #include "qkv/tasks/pretrained/language_settings.h"
+#include "qkv/tasks/pretrained/weight_table.h"
 
 namespace QKV_API qkv {
 
@@ -15,6 +16,9 @@ namespace QKV_API qkv {
 LanguageSettings read_gpt2_settings(const std::string& folder);
 
 /// The model of a folder with its weights.
+/// The names of weights in GPT-2 folders. Those of the model with its output layer put one more name in front.
+WeightTable gpt2_table(bool inside);
+
 std::unique_ptr<LanguageModel> open_gpt2_model(const std::string& folder, const LanguageSettings& settings);
 
 }  // namespace qkv

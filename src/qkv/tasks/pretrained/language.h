@@ -16,9 +16,12 @@ struct PretrainedLanguage {
   LanguageConfig config;
   TextTokenizer tokenizer;
   std::unique_ptr<LanguageModel> model;
-  std::vector<int32_t> ends = {};   // tokens that end a text
-  std::vector<int32_t> never = {};  // tokens that are never written
 };
+
+/// What a folder says of its model, and how it is trained further.
+LanguageConfig read_pretrained_language_config(const std::string& folder);
+/// The tokenizer of a run or of a pretrained folder.
+TextTokenizer open_text_tokenizer(const std::string& folder);
 
 /// Opens a folder of an architecture that is a language model; others are refused, saying which command they are for.
 PretrainedLanguage open_pretrained_language(const std::string& folder);

@@ -19,9 +19,6 @@ struct LanguageSettings {
   std::vector<int32_t> never = {};  // tokens that are never written
 };
 
-/// The most rows of an embedding.
-inline constexpr int64_t kMostWords = 10'000'000;
-
 /// Decoding, ends and never, from generation_config.json where there is one, else from config.json. Without do_sample
 /// the likeliest token is taken, as transformers does.
 void read_generation(const std::string& folder, const ModelJson& config, LanguageSettings& settings);

@@ -3,7 +3,6 @@
 
 #include "qkv/core/check.h"
 #include "qkv/tasks/pretrained/activations.h"
-#include "qkv/tasks/pretrained/weight_table.h"
 
 namespace qkv {
 namespace {
@@ -87,22 +86,30 @@ LanguageSettings read_llama_settings(const std::string& folder) {
   LanguageModelConfig& model = out.config.model;
   model.transformer = model_of(json);
   model.context = json.whole("max_position_embeddings", 2, 10'000'000, 2048);
-  out.words = json.whole("vocab_size", 1, kMostWords);
+  out.words = json.whole("vocab_size", 1, kMostRows);
   read_generation(folder, json, out);
   return out;
 }
 
+WeightTable llama_table(bool tied) {
+  static const auto with_output = [](const WeightRule& output) {
+    std::vector<WeightRule> rules(std::begin(kRules), std::end(kRules));
+    rules.push_back(output);
+    return rules;
+  };
+  static const std::vector<WeightRule> tied_rules = with_output(kTiedOutput), own_rules = with_output(kOwnOutput);
+  const std::span<const WeightRepeat> repeats = kTiedRepeats;
+  return {.architecture = "Llama",
+          .rules = tied ? tied_rules : own_rules,
+          .repeats = tied ? repeats : repeats.first(0),
+          .ignored = kIgnored};
+}
+
 std::unique_ptr<LanguageModel> open_llama_model(const std::string& folder, const LanguageSettings& settings) {
   const LanguageModelConfig& c = settings.config.model;
-  std::vector<WeightRule> rules(std::begin(kRules), std::end(kRules));
-  rules.push_back(c.transformer.tied ? kTiedOutput : kOwnOutput);
-  const std::span<const WeightRepeat> repeats = kTiedRepeats;
   return std::make_unique<LanguageModel>(
       with_pretrained_weights([&] { return LanguageModel(c, settings.words, Rng(0)); }, PretrainedWeights(folder),
-                              {.architecture = "Llama",
-                               .rules = rules,
-                               .repeats = c.transformer.tied ? repeats : repeats.first(0),
-                               .ignored = kIgnored}));
+                              llama_table(c.transformer.tied)));
 }
 
 }  // namespace qkv

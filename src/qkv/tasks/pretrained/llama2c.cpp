@@ -3,7 +3,6 @@
 
 #include "qkv/core/check.h"
 #include "qkv/core/numbers.h"
-#include "qkv/tasks/pretrained/weight_table.h"
 
 namespace qkv {
 namespace {
@@ -56,7 +55,7 @@ void Llama2cWeights::read_header() {
   o.layers = number(2, "n_layers", 1024);
   o.heads = number(3, "n_heads", 1024);
   const int64_t key_heads = number(4, "n_kv_heads", 1024);
-  settings_.words = number(5, "vocab_size", kMostWords);
+  settings_.words = number(5, "vocab_size", kMostRows);
   model.context = number(6, "seq_len", 10'000'000);
   const bool fits = o.hidden % o.heads == 0 && o.heads % key_heads == 0 && o.hidden / o.heads % 2 == 0;
   require(fits, "{path}: dim {dim}, n_heads {heads} and n_kv_heads {key_heads} do not fit together",
@@ -123,13 +122,20 @@ void Llama2cWeights::release(const std::string& name) const {
   drop_pages(pages_.get() + place.offset, static_cast<size_t>(place.shape.numel()) * sizeof(float));
 }
 
+WeightTable llama2c_table(bool tied) {
+  static const auto with_output = [](const WeightRule& output) {
+    std::vector<WeightRule> rules(std::begin(kRules), std::end(kRules));
+    rules.push_back(output);
+    return rules;
+  };
+  static const std::vector<WeightRule> tied_rules = with_output(kTiedOutput), own_rules = with_output(kOwnOutput);
+  return {.architecture = "llama2.c", .rules = tied ? tied_rules : own_rules};
+}
+
 std::unique_ptr<LanguageModel> open_llama2c_model(const Llama2cWeights& weights) {
   const LanguageModelConfig& c = weights.settings().config.model;
-  std::vector<WeightRule> rules(std::begin(kRules), std::end(kRules));
-  rules.push_back(c.transformer.tied ? kTiedOutput : kOwnOutput);
-  return std::make_unique<LanguageModel>(
-      with_pretrained_weights([&] { return LanguageModel(c, weights.settings().words, Rng(0)); }, weights,
-                              {.architecture = "llama2.c", .rules = rules}));
+  return std::make_unique<LanguageModel>(with_pretrained_weights(
+      [&] { return LanguageModel(c, weights.settings().words, Rng(0)); }, weights, llama2c_table(c.transformer.tied)));
 }
 
 }  // namespace qkv

@@ -11,7 +11,7 @@
 #include "qkv/io/file.h"
 #include "qkv/models/language_model.h"
 #include "qkv/tasks/pretrained/language_settings.h"
-#include "qkv/tasks/pretrained/weights.h"
+#include "qkv/tasks/pretrained/weight_table.h"
 
 namespace QKV_API qkv {
 
@@ -46,6 +46,8 @@ class Llama2cWeights : public WeightSource {
   std::map<std::string, Place> places_;
 };
 
+/// Our names of the weights of model.bin; `tied`: the output layer is the embedding.
+WeightTable llama2c_table(bool tied);
 std::unique_ptr<LanguageModel> open_llama2c_model(const Llama2cWeights& weights);
 
 }  // namespace qkv

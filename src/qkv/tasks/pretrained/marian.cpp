@@ -5,13 +5,14 @@
 #include <filesystem>
 
 #include "qkv/core/check.h"
+#include "qkv/data/pretrained_tokenizer.h"
 #include "qkv/tasks/pretrained/activations.h"
-#include "qkv/tasks/pretrained/weight_table.h"
+#include "qkv/tasks/pretrained/ctranslate2.h"
+#include "qkv/tasks/pretrained/folder.h"
+#include "qkv/tasks/pretrained/start.h"
 
 namespace qkv {
 namespace {
-
-constexpr int64_t kMostTokens = 10'000'000;
 
 constexpr WeightRule kRules[] = {
     {"encoder.embedding.weight", "model.shared.weight"},
@@ -106,39 +107,75 @@ TransformerConfig model_of(const ModelJson& json) {
 
 }  // namespace
 
+namespace {
+
+// How a translation model is trained further.
+void add_training(TranslationConfig& t) {
+  t.decoding.batch_rows = 32;
+  t.data.tokenizer = TokenizerKind::pretrained;
+  t.data.shared_vocabulary = true;
+  t.data.max_tokens = t.transformer().max_positions;
+  t.training.by_length = true;
+  set_fine_tuning(t.training);
+}
+
+// The last row of the embedding is <pad>, with which a translation begins.
+MarianConfig read_ctranslate2_config(const std::string& folder) {
+  constexpr int64_t kLongest = 511;  // tokens, as OPUS-MT folders say
+  const Ctranslate2Weights weights(folder);
+  MarianConfig out;
+  TranslationConfig& t = out.translation;
+  t.model = weights.config();
+  out.words = {weights.words(), weights.words()};
+  out.pad = out.start = static_cast<int32_t>(weights.words() - 1);
+  out.end = PretrainedTokenizer::open(folder, "marian").special().eos;
+  t.decoding.never = {out.pad};
+  t.decoding.length_penalty = 1;
+  t.decoding.max_length = std::min(kLongest, t.transformer().max_positions - 1);
+  add_training(t);
+  return out;
+}
+
+}  // namespace
+
 MarianConfig read_marian_config(const std::string& folder) {
+  if (is_ctranslate2_folder(folder)) return read_ctranslate2_config(folder);
   const ModelJson json(folder + "/config.json");
   const std::string generation = folder + "/generation_config.json";
   const ModelJson how(std::filesystem::exists(generation) ? generation : folder + "/config.json");
   MarianConfig out;
   TranslationConfig& t = out.translation;
   t.model = model_of(json);
-  const int64_t words = json.whole("vocab_size", 1, kMostTokens);
-  check_equal(json, "vocab_size", "decoder_vocab_size", words, json.whole("decoder_vocab_size", 1, kMostTokens, words));
+  const int64_t words = json.whole("vocab_size", 1, kMostRows);
+  check_equal(json, "vocab_size", "decoder_vocab_size", words, json.whole("decoder_vocab_size", 1, kMostRows, words));
   out.words = {words, words};
-  out.positions = t.transformer().max_positions;
+  const int64_t positions = t.transformer().max_positions;
   const auto id = [&](const char* key) { return static_cast<int32_t>(json.whole(key, 0, words - 1)); };
   out.pad = id("pad_token_id");
   out.end = id("eos_token_id");
   out.start = json.has("decoder_start_token_id") ? id("decoder_start_token_id") : out.pad;
-  out.never = {out.pad};
-  for (const int64_t one : how.wholes("bad_words_ids", 0, words - 1)) out.never.push_back(static_cast<int32_t>(one));
-  for (const int64_t one : how.wholes("suppress_tokens", 0, words - 1)) out.never.push_back(static_cast<int32_t>(one));
-  std::ranges::sort(out.never);
-  out.never.erase(std::ranges::unique(out.never).begin(), out.never.end());
+  std::vector<int32_t>& never = t.decoding.never = {out.pad};
+  for (const char* key : {"bad_words_ids", "suppress_tokens"})
+    for (const int64_t one : how.wholes(key, 0, words - 1)) never.push_back(static_cast<int32_t>(one));
+  std::ranges::sort(never);
+  never.erase(std::ranges::unique(never).begin(), never.end());
   t.decoding.beam = how.whole("num_beams", 1, 1000, 1);
   t.decoding.length_penalty = how.number("length_penalty", 0, 10, 1.0);
-  t.decoding.max_length = std::min(how.whole("max_length", 2, kLongestOutput, out.positions), out.positions) - 1;
+  t.decoding.max_length = std::min(how.whole("max_length", 2, kLongestOutput, positions), positions) - 1;
   t.decoding.max_length = std::max<int64_t>(t.decoding.max_length, 1);
-  t.decoding.batch_rows = 32;
+  add_training(t);
   return out;
 }
 
+WeightTable marian_table() {
+  return {.architecture = "Marian", .rules = kRules, .repeats = kRepeats, .ignored = kIgnored};
+}
+
 std::unique_ptr<TranslationModel> open_marian_model(const std::string& folder, const MarianConfig& config) {
-  const PretrainedWeights weights(folder);
-  Transformer model = with_pretrained_weights(
-      [&] { return Transformer(config.translation.transformer(), config.words, Rng(0)); }, weights,
-      {.architecture = "Marian", .rules = kRules, .repeats = kRepeats, .ignored = kIgnored});
+  const PretrainedSource source = pretrained_source(folder);
+  Transformer model =
+      with_pretrained_weights([&] { return Transformer(config.translation.transformer(), config.words, Rng(0)); },
+                              *source.weights, source.table);
   model.encoder.embedding.positions.prepare();
   model.decoder.embedding.positions.prepare();
   return std::make_unique<TranslationModel>(std::move(model));

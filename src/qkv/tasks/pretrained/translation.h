@@ -16,9 +16,12 @@ struct PretrainedTranslation {
   TranslationConfig config;
   Tokenizers tokenizers;
   std::unique_ptr<TranslationModel> model;
-  int64_t positions = 0;            // the most tokens of a text, <eos> included
-  std::vector<int32_t> never = {};  // tokens that are never written
 };
+
+/// What a folder says of its model, and how it is trained further.
+TranslationConfig read_pretrained_translation_config(const std::string& folder);
+/// Its tokenizers, which must fit its config.json.
+Tokenizers open_pretrained_tokenizers(const std::string& folder);
 
 /// Opens a folder of an architecture that translates; others are refused, saying which command they are for.
 PretrainedTranslation open_pretrained_translation(const std::string& folder);

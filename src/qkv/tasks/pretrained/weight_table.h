@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -45,27 +47,52 @@ struct WeightTable {
   std::string prefix = {};
 };
 
+/// A rule, and the name of theirs that it gives for one of our names.
+struct TheirName {
+  const WeightRule* rule;
+  std::string theirs;
+};
+/// Nothing if the table has no rule for the name.
+std::optional<TheirName> rule_of(const WeightTable& table, const std::string& ours);
+
 /// Applies a table to the weights of a folder.
 class WeightMapping {
  public:
+  /// Whether the table has a rule for one of our names.
+  bool knows(const std::string& ours) const { return rule_of(table_, ours).has_value(); }
+  /// Whether the folder has the tensor that becomes it.
+  bool has(const std::string& ours) const { return weights_.has(source_of(ours).theirs); }
   WeightMapping(const WeightSource& weights, const WeightTable& table) : weights_(weights), table_(table) {}
   /// Refuses a tensor that is missing or of another shape. No element is read.
   void plan(const std::string& ours, const Shape& shape);
   /// Refuses tensors that no plan() asked for.
   void check_whole() const;
+  /// Tensors that no plan() asked for.
+  std::vector<std::string> left_over() const;
+  /// Refuses a tensor that repeats another one and differs from it.
+  void check_repeats() const;
+  /// The shape that the folder's tensor should have, if it has another one.
+  std::optional<Shape> other_shape(const std::string& ours, const Shape& shape) const;
   Tensor read(const std::string& ours, const Shape& shape) const;
 
  private:
-  struct Source {
-    const WeightRule* rule;
-    std::string theirs;
-  };
-  Source source_of(const std::string& ours) const;
-  void check_repeats() const;
+  TheirName source_of(const std::string& ours) const;
   const WeightSource& weights_;
   const WeightTable& table_;
   std::set<std::string> used_;
 };
+
+/// The number of values of a folder's tensors, without those that repeat others or that nobody needs.
+int64_t count_values(const WeightSource& weights, const WeightTable& table);
+
+/// The weights of a folder, by name, into parameters that have their values already. A tensor of another shape is
+/// refused before anything is read.
+LoadedByName load_by_name(const WeightSource& weights, const WeightTable& table, const Parameters& parameters);
+
+/// The opposite direction: parameters under the names, in the shapes and in the layout of the table. `reshaped` gives
+/// the shape of a tensor whose rule only says that it is another one. A parameter without a rule is refused.
+std::map<std::string, Tensor> in_their_layout(const Parameters& parameters, const WeightTable& table,
+                                              const std::function<Shape(const std::string& theirs)>& reshaped);
 
 /// The model that make() returns, with the weights of a folder. Nothing is initialised and nothing copied that the
 /// table does not change.

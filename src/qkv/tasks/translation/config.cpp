@@ -46,6 +46,11 @@ Settings settings_of(TranslationConfig& c, OtherKinds others) {
   s.accept("model.book_positions", "book.positions");
   for (const char* key : {"loss", "num_steps", "mask_loss", "feed_back"})
     s.accept(text("training.", key), text("book.", key));
+  s.accept("training.init_from", "training.init");
+  if (s.has("model.initial"))
+    s.accept("model.init", "model.initial");
+  else if (others == OtherKinds::dropped)
+    s.drop("model.init");
   std::visit(
       [&](const auto& model) { s.accept_value("model.attention", "auto", std::string(name_of(model.attention))); },
       model_of(c.kind()));
@@ -68,6 +73,12 @@ void TranslationConfig::set_kind(ModelKind wanted) {
 
 ModelFacts TranslationConfig::facts() const {
   return std::visit([](const auto& m) { return m.facts(); }, model);
+}
+
+std::optional<int64_t> TranslationConfig::longest_input() const {
+  if (data.tokenizer == TokenizerKind::pretrained && kind() == ModelKind::transformer)
+    return transformer().max_positions;
+  return facts().longest_input;
 }
 
 Settings TranslationConfig::settings() { return settings_of(*this, OtherKinds::refused); }
@@ -117,8 +128,11 @@ void TranslationConfig::check() const {
       "data.pairs en-fr has its own validation data: data.valid_pairs, data.valid_source and data.valid_share do not "
       "apply");
   const bool subwords = d.has_subwords();
-  require(!d.shared_vocabulary || subwords,
+  require(!d.shared_vocabulary || subwords || d.tokenizer == TokenizerKind::pretrained,
           "data.shared_vocabulary needs data.tokenizer bpe or unigram, got {tokenizer}", "tokenizer"_a = d.tokenizer);
+  if (d.tokenizer == TokenizerKind::pretrained && training.init.empty())
+    throw Error(tr("data.tokenizer is pretrained, but there is no folder that has it"),
+                tr("--init DIR names the folder of a pretrained model"));
   const bool validates = valid_files || d.valid_share > 0 || d.built_in() || d.tokenizer == TokenizerKind::book_en;
   training.check(validates);
   check_model();

@@ -11,6 +11,7 @@
 
 #include "qkv/core/api.h"
 #include "qkv/data/normalize.h"
+#include "qkv/data/pretrained_tokenizer.h"
 #include "qkv/data/subwords.h"
 #include "qkv/io/settings.h"
 #include "qkv/models/seq2seq_config.h"
@@ -26,9 +27,9 @@ constexpr std::array<std::string_view, 2> names(ModelKind) { return {"seq2seq", 
 using ModelConfig = std::variant<Seq2SeqConfig, TransformerConfig>;
 
 /// How sentences become tokens. The book's tokenizers also determine which pairs of its file are read.
-enum class TokenizerKind { book, book_en, spaces, words, bpe, unigram };
-constexpr std::array<std::string_view, 6> names(TokenizerKind) {
-  return {"book", "book-en", "spaces", "words", "bpe", "unigram"};
+enum class TokenizerKind { book, book_en, spaces, words, bpe, unigram, pretrained };
+constexpr std::array<std::string_view, 7> names(TokenizerKind) {
+  return {"book", "book-en", "spaces", "words", "bpe", "unigram", "pretrained"};
 }
 
 /// token: the mean over target tokens. book: the sum over the batch, divided by num_steps.
@@ -106,6 +107,7 @@ struct TranslationDecodingConfig {
   double length_penalty = 0.75;
   int64_t max_length = 0;  // maximum tokens of an output; 0: from the longest training target
   int64_t batch_rows = 64;
+  std::vector<int32_t> never = {};  // of a pretrained model
 
   void fields(auto&& f) {
     f("beam", tr("hypotheses kept; 1: greedy"), beam, 1, 1000);
@@ -113,6 +115,8 @@ struct TranslationDecodingConfig {
     f("max_length", tr("maximum tokens of an output; 0: from the longest training target"), max_length, 0,
       kLongestOutput);
     f("decode_rows", tr("sentences decoded at once"), batch_rows, 1, 100000);
+    f("never", tr("numbers of tokens that are never written, as a pretrained model's folder names them"), never, 0,
+      kMostRows);
   }
 };
 
@@ -143,6 +147,8 @@ struct TranslationConfig {
   const Seq2SeqConfig& seq2seq() const { return std::get<Seq2SeqConfig>(model); }
   const TransformerConfig& transformer() const { return std::get<TransformerConfig>(model); }
   ModelFacts facts() const;
+  /// The most tokens of a text, <eos> included; absent: no limit. A pretrained model has learned no further positions.
+  std::optional<int64_t> longest_input() const;
 
   /// The table of all settings of this object, for its kind of model.
   Settings settings();

@@ -8,6 +8,8 @@
 #include "qkv/core/check.h"
 #include "qkv/data/en_fr.h"
 #include "qkv/data/text.h"
+#include "qkv/tasks/pretrained/folder.h"
+#include "qkv/tasks/pretrained/translation.h"
 
 namespace qkv {
 namespace {
@@ -179,6 +181,7 @@ TranslationText read_translation_text(const TranslationDataConfig& config, uint6
 }
 
 Tokenizers load_tokenizers(const std::string& folder) {
+  if (is_pretrained_folder(folder)) return open_pretrained_tokenizers(folder);
   Tokenizers out{Tokenizer::load(folder, "source"), Tokenizer::load(folder, "target")};
   require(out.target.bos() >= 0,
           "{folder}/vocab.target.txt: the special token {begin} is missing: translations begin with it",

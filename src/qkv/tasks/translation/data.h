@@ -38,7 +38,7 @@ struct AttachedPunctuation {
 };
 AttachedPunctuation attached_punctuation(std::span<const std::string> sentences);
 
-/// The "source" and "target" tokenizers of a model folder.
+/// The "source" and "target" tokenizers of a run, or those of a pretrained folder.
 Tokenizers load_tokenizers(const std::string& folder);
 void save_tokenizers(const Tokenizers& tokenizers, const std::string& folder);
 

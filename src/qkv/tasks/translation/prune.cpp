@@ -72,6 +72,9 @@ TranslationQuality quality_of(const Translator& translator, const SentencePairs&
 
 SentencePairs measuring_pairs(const Translator& translator, const std::string& folder, int64_t count) {
   const TranslationConfig& config = translator.config();
+  if (!config.has_data())
+    throw Error(tr("{folder}: names no sentence pairs to measure with", "folder"_a = folder),
+                tr("--data FILE names tab-separated ones"));
   const TranslationText text = read_translation_text(config.data, static_cast<uint64_t>(config.training.seed), folder);
   return (text.valid.size() > 0 ? text.valid : text.train).part(0, count);
 }

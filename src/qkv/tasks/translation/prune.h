@@ -18,7 +18,7 @@ struct PrunedModel {
 /// The model with these units alone; its weights are copies.
 PrunedModel pruned_model(const Translator& translator, const KeptUnits& kept);
 
-/// Writes a folder that translates, inspects, is pruned again, and that `qkv train --init-from` starts from. A folder
+/// Writes a folder that translates, inspects, is pruned again, and that `qkv train --init` starts from. A folder
 /// that exists already is refused.
 void save_pruned(const PrunedModel& pruned, const Tokenizers& tokenizers, const std::string& folder);
 

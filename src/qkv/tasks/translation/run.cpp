@@ -10,8 +10,9 @@ namespace qkv {
 namespace {
 
 // The files of the tokenizers, those of the source side written first.
-const std::vector<std::string> kOwnFiles = {"source.model",     "target.model",         "vocab.source.txt",
-                                            "vocab.target.txt", "tokenizer.target.txt", "tokenizer.source.txt"};
+const std::vector<std::string> kOwnFiles = {
+    kStartFile,         "tokenizer",        "source.model",         "target.model",
+    "vocab.source.txt", "vocab.target.txt", "tokenizer.target.txt", "tokenizer.source.txt"};
 
 const TranslationConfig& checked(const TranslationConfig& config) {
   config.check();
@@ -71,21 +72,25 @@ TranslationRun::TranslationRun(const TranslationConfig& config, std::string fold
   if (folder_.holds_run()) check_existing();
   const auto seed = static_cast<uint64_t>(config_.training.seed);
   text_ = std::make_unique<TranslationText>(
-      read_translation_text(config_.data, seed, folder_.resumes() ? folder_.path() : config_.training.init_from));
+      read_translation_text(config_.data, seed, folder_.resumes() ? folder_.path() : config_.training.init));
   std::vector<IdPair> train = encoded(text_->train, tokenizers(), config_.data.max_tokens),
                       valid = encoded(text_->valid, tokenizers(), 0);
   require(!train.empty(), "no training pair is left: data.max_tokens is {max_tokens}, and all {train} pairs are longer",
           "max_tokens"_a = config_.data.max_tokens, "train"_a = text_->train.size());
-  if (const auto most = config_.facts().longest_input) check_positions(*most, train, valid);
+  if (const auto most = config_.longest_input()) check_positions(*most, train, valid);
   if (config_.decoding.max_length == 0) config_.decoding.max_length = default_max_length(train);
   model_ = std::make_unique<TranslationModel>(config_, tokenizers().sizes(), Rng(seed).at("init"));
-  if (!config_.training.init_from.empty() && !folder_.resumes())
-    start_from(config_.training.init_from, model_->parameters());
+  if (!config_.training.init.empty() && !folder_.resumes())
+    start_ = start_from(config_.training.init, model_->parameters());
   task_ = std::make_unique<TranslationTask>(*model_, config_, std::move(train), std::move(valid), tokenizers());
   check_warmup(config_.training, updates());
   if (folder_.in_memory()) return;
   check_tokens(tokenizers());
-  folder_.begin([&] { save_tokenizers(tokenizers(), folder_.path()); }, config_.settings().dump());
+  const auto write_own = [&] {
+    if (start_) save(*start_, folder_.path());
+    save_tokenizers(tokenizers(), folder_.path());
+  };
+  folder_.begin(write_own, config_.settings().dump());
 }
 
 // The folder already has a run: its settings must equal the requested ones, except those that may change.

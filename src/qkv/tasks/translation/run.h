@@ -7,6 +7,7 @@
 
 #include "qkv/core/api.h"
 #include "qkv/run/trainer.h"
+#include "qkv/tasks/pretrained/start.h"
 #include "qkv/tasks/translation/task.h"
 
 namespace QKV_API qkv {
@@ -24,6 +25,8 @@ class TranslationRun {
   const Tokenizers& tokenizers() const { return text_->tokenizers; }
   const TranslationModel& model() const { return *model_; }
   const std::string& folder() const { return folder_.path(); }
+  /// What was loaded from the folder that the training starts from; null without one, and in a run that resumes.
+  const TrainingStart* start() const { return start_ ? &*start_ : nullptr; }
   int64_t training_pairs() const { return std::ssize(task_->pairs()); }
   int64_t validation_pairs() const { return std::ssize(task_->valid_pairs()); }
   const TranslationText& text() const { return *text_; }
@@ -45,6 +48,7 @@ class TranslationRun {
   std::unique_ptr<TranslationText> text_;
   std::unique_ptr<TranslationModel> model_;
   std::unique_ptr<TranslationTask> task_;
+  std::optional<TrainingStart> start_;
 };
 
 /// The book's four sentences and their translations; its presets end by translating them.

@@ -29,8 +29,13 @@ TranslationConfig read_config(const std::string& folder) {
   return config;
 }
 
-std::vector<int32_t> never_of(const Tokenizers& tokenizers) {
-  return {tokenizers.target.pad(), tokenizers.target.bos()};
+// A pretrained model may begin with a token that it also writes; rows of its embedding beyond the tokens have no text.
+std::vector<int32_t> never_of(const Tokenizers& tokenizers, const TranslationConfig& config) {
+  const Tokenizer& target = tokenizers.target;
+  if (!target.pretrained()) return {target.pad(), target.bos()};
+  std::vector<int32_t> out = config.decoding.never;
+  for (int32_t id = target.pretrained()->size(); id < target.size(); ++id) out.push_back(id);
+  return out;
 }
 
 // A decoder whose tokens of that list have probability 0, as if the vocabulary lacked them: their scores are not even
@@ -120,18 +125,11 @@ Translator::Opened Translator::opened(const std::string& folder) {
   const TranslationConfig config = read_config(folder);
   Tokenizers tokenizers = load_tokenizers(folder);
   auto model = std::make_unique<TranslationModel>(config, tokenizers.sizes(), run_weights(folder));
-  return {{.config = config, .tokenizers = tokenizers, .model = std::move(model), .never = never_of(tokenizers)}};
+  return {{.config = config, .tokenizers = tokenizers, .model = std::move(model)}};
 }
 
-Translator::Translator(Opened opened)
-    : config_(std::move(opened.config)),
-      tokenizers_(std::move(opened.tokenizers)),
-      own_(std::move(opened.model)),
-      model_(own_.get()),
-      facts_(model_->facts()),
-      never_(std::move(opened.never)) {
-  pretrained_ = opened.positions > 0;
-  if (pretrained_) facts_.longest_input = opened.positions;
+Translator::Translator(Opened opened) : Translator(*opened.model, opened.tokenizers, opened.config) {
+  own_ = std::move(opened.model);
 }
 
 Translator::Translator(const std::string& folder) : Translator(opened(folder)) {}
@@ -141,7 +139,9 @@ Translator::Translator(const TranslationModel& model, Tokenizers tokenizers, con
       tokenizers_(std::move(tokenizers)),
       model_(&model),
       facts_(model.facts()),
-      never_(never_of(tokenizers_)) {}
+      never_(never_of(tokenizers_, config)) {
+  facts_.longest_input = config.longest_input();
+}
 
 TranslateOptions Translator::defaults() const {
   const TranslationDecodingConfig& d = config_.decoding;
@@ -188,7 +188,7 @@ size_t Translator::readable(std::span<const std::string> sentences) const {
 // The probabilities of a pretrained model are over the tokens that it may write.
 std::unique_ptr<SourceStepModel> Translator::decoder_of(const AttentionEdits& edits) const {
   auto decoder = model_->decoder(edits);
-  if (!pretrained_) return decoder;
+  if (!tokenizers_.target.pretrained()) return decoder;
   return std::make_unique<Without>(std::move(decoder), never_);
 }
 

@@ -102,7 +102,6 @@ class Translator {
   ModelFacts facts_;
   std::unique_ptr<SourceStepModel> decoder_of(const AttentionEdits& edits) const;
   std::vector<int32_t> never_;  // tokens that are never written
-  bool pretrained_ = false;
 };
 
 }  // namespace qkv

@@ -18,6 +18,8 @@ Settings VisionConfig::settings() {
   s.add_fixed("model", "kind", tr("the architecture"), {kind_name()}, kind_name());
   s.add_block("model", model);
   s.add_block("training", training);
+  s.accept("training.init_from", "training.init");
+  s.accept("model.init", "model.initial");
   return s;
 }
 

@@ -15,7 +15,9 @@ const VisionConfig& checked(const VisionConfig& config) {
 }  // namespace
 
 VisionRun::VisionRun(const VisionConfig& config, std::string folder, ExistingRun existing, Ranks* ranks)
-    : config_(checked(config)), ranks_(ranks), folder_(std::move(folder), existing, {facts_of(TaskKind::vision).mark}) {
+    : config_(checked(config)),
+      ranks_(ranks),
+      folder_(std::move(folder), existing, {kStartFile, facts_of(TaskKind::vision).mark}) {
   if (folder_.holds_run()) {
     VisionConfig saved, asked = config_;
     saved.read(run_config_path(folder_.path(), TaskKind::vision));
@@ -29,10 +31,14 @@ VisionRun::VisionRun(const VisionConfig& config, std::string folder, ExistingRun
   model_ = std::make_unique<VisionTransformer>(config_.model, data_.facts.size, std::ssize(data_.facts.classes),
                                                Rng(seed).at("init"));
   parameters_ = flatten(*model_);
-  if (!config_.training.init_from.empty() && !folder_.resumes()) start_from(config_.training.init_from, parameters_);
+  if (!config_.training.init.empty() && !folder_.resumes()) start_ = start_from(config_.training.init, parameters_);
   task_ = std::make_unique<VisionTask>(*model_, config_, data_);
   check_warmup(config_.training, updates());
-  folder_.begin([&] { save_image_facts(data_.facts, folder_.path()); }, config_.settings().dump());
+  const auto write_own = [&] {
+    if (start_) save(*start_, folder_.path());
+    save_image_facts(data_.facts, folder_.path());
+  };
+  folder_.begin(write_own, config_.settings().dump());
 }
 
 TrainResult VisionRun::train(std::span<Observer* const> observers, const std::atomic<bool>* stop) {

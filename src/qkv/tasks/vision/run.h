@@ -7,6 +7,7 @@
 
 #include "qkv/core/api.h"
 #include "qkv/run/trainer.h"
+#include "qkv/tasks/pretrained/start.h"
 #include "qkv/tasks/vision/task.h"
 
 namespace QKV_API qkv {
@@ -22,6 +23,8 @@ class VisionRun {
   const VisionTransformer& model() const { return *model_; }
   const Parameters& parameters() const { return parameters_; }
   const VisionData& data() const { return data_; }
+  /// What was loaded from the folder that the training starts from; null without one, and in a run that resumes.
+  const TrainingStart* start() const { return start_ ? &*start_ : nullptr; }
   const std::string& folder() const { return folder_.path(); }
 
   /// Trains to the end, or until stop is set. Afterwards the model has the final weights.
@@ -41,6 +44,7 @@ class VisionRun {
   std::unique_ptr<VisionTransformer> model_;
   Parameters parameters_;
   std::unique_ptr<VisionTask> task_;
+  std::optional<TrainingStart> start_;
 };
 
 }  // namespace qkv

@@ -163,10 +163,11 @@ std::vector<BenchLine> model_lines(const std::string& folder) {
     case TaskKind::language:
       return language_lines(folder);
     case TaskKind::vision:
+    case TaskKind::encoding:
       break;
   }
   refuse("{folder}: holds {what}; translation and language models are measured", "folder"_a = folder,
-         "what"_a = facts_of(TaskKind::vision).model);
+         "what"_a = facts_of(run_task(folder)).model);
 }
 
 }  // namespace qkv::cli

@@ -1,0 +1,35 @@
+// One training that a page carries out itself, in slices of time between its other requests.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "qkv/serve/call.h"
+
+namespace qkv::serve {
+
+/// Holds at most one training. Its files are in a folder of its own; what it has trained becomes a model of the shelf.
+class TrainingDesk {
+ public:
+  TrainingDesk(std::string folder, ModelShelf& shelf);
+  ~TrainingDesk();
+
+  Json start(const Call& call);
+  /// Updates for `milliseconds`, at least one.
+  Json advance(const Call& call);
+  /// Translations of some sentences by the weights of the moment, with the attention of every head.
+  Json look(const Call& call);
+  /// Writes the model into the shelf's folder.
+  Json keep(const Call& call);
+  void stop();
+
+ private:
+  struct Session;
+  Session& session() const;
+  std::string folder_;
+  ModelShelf& shelf_;
+  std::unique_ptr<Session> session_;
+  int kept_ = 0;
+};
+
+}  // namespace qkv::serve

@@ -52,7 +52,34 @@ endforeach()
 target_compile_options(qkv_small PRIVATE -Oz)
 target_compile_options(qkv_json PRIVATE -Oz)
 target_compile_definitions(qkv_small PRIVATE QKV_VERSION="${PROJECT_VERSION}")
+# Most of a build is reading headers: here they are read once per group.
+target_precompile_headers(qkv_small PRIVATE <algorithm> <filesystem> <fstream> <functional> <map> <memory> <optional> <set> <span> <string>
+  <variant> <vector> <fmt/format.h> <nlohmann/json.hpp>)
+target_precompile_headers(qkv_json PRIVATE <algorithm> <filesystem> <functional> <map> <memory> <optional> <string> <variant> <vector>
+  <nlohmann/json.hpp>)
+set_target_properties(qkv_small qkv_json PROPERTIES CXX_COMPILER_LAUNCHER "")
 add_library(qkv_inside STATIC $<TARGET_OBJECTS:qkv_fast> $<TARGET_OBJECTS:qkv_small> $<TARGET_OBJECTS:qkv_json>)
 target_include_directories(qkv_inside PUBLIC ${PROJECT_SOURCE_DIR}/src)
 target_include_directories(qkv_inside SYSTEM PUBLIC ${QKV_WASM_HEADERS})
 target_compile_features(qkv_inside PUBLIC cxx_std_20)
+
+# The engine of the page: engine.js loads engine.wasm. The JavaScript optimizer of this emscripten does not run on newer
+# Node, so only wasm-opt optimizes after the link; web/engine.mjs makes the script small.
+add_executable(engine src/qkv/wasm/door.cpp)
+target_link_libraries(engine PRIVATE qkv_inside)
+target_compile_options(engine PRIVATE -Oz)
+set(QKV_WASM_LINK -sALLOW_MEMORY_GROWTH=1 -sABORTING_MALLOC=0 -sTOTAL_STACK=4194304)
+target_link_options(engine PRIVATE -O1 ${QKV_WASM_LINK} -sMAXIMUM_MEMORY=1073741824 -sMODULARIZE=1 -sEXPORT_NAME=createQkv
+  -sENVIRONMENT=worker,node -sFORCE_FILESYSTEM=1 -sINVOKE_RUN=0 --no-entry
+  -sEXPORTED_FUNCTIONS=_qkv_ask,_qkv_status,_qkv_scan,_qkv_catalogue,_malloc,_free -sEXPORTED_RUNTIME_METHODS=ccall,FS)
+find_program(WASM_OPT wasm-opt REQUIRED)
+add_custom_command(OUTPUT engine.small.wasm DEPENDS engine
+  COMMAND ${WASM_OPT} -O2 --strip-debug --strip-producers --enable-simd --enable-exception-handling --enable-bulk-memory
+          --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals engine.wasm -o engine.small.wasm)
+add_custom_target(page_engine ALL DEPENDS engine.small.wasm)
+
+# The unit tests that make sense here, under Node (./test --wasm): what computes, without files of other programs, processes
+# or threads. docs/wasm.md says what is left out and why.
+if(QKV_BUILD_TESTS)
+  include(${CMAKE_CURRENT_LIST_DIR}/wasm_tests.cmake)
+endif()

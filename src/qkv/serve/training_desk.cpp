@@ -122,14 +122,18 @@ Json TrainingDesk::start(const Call& call) {
   write_file(file, pairs);
   session_ = std::make_unique<Session>(config_of(in, file));
   const TranslationRun& run = session_->run;
+  // The book's four, if the data is the book's; otherwise some of the data.
   Json sentences = Json::array();
   const SentencePairs& text = run.text().train;
-  for (const BookSentence& s : book_sentences())
-    if (std::ranges::find(text.source, s.source) != text.source.end() || sentences.size() >= 2)
-      sentences.push_back({{"text", s.source}, {"reference", s.target}});
-  for (size_t i = 0; sentences.empty() && i < 4; ++i)
-    for (size_t at = i * text.source.size() / 4; at < (i + 1) * text.source.size() / 4; at += text.source.size())
-      sentences.push_back({{"text", text.source[at]}, {"reference", text.target[at]}});
+  const auto add = [&](const std::string& source, const std::string& target) {
+    sentences.push_back({{"text", source}, {"reference", target}});
+  };
+  const bool book = std::ranges::find(text.source, book_sentences()[0].source) != text.source.end();
+  for (size_t i = 0; i < 4; ++i)
+    if (book)
+      add(book_sentences()[i].source, book_sentences()[i].target);
+    else
+      add(text.source[i * text.source.size() / 4], text.target[i * text.source.size() / 4]);
   return {{"pairs", run.training_pairs()},
           {"parameters", run.model().parameters().count()},
           {"steps", run.updates()},

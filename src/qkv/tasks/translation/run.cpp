@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "qkv/core/check.h"
+#include "qkv/io/atomic_file.h"
 #include "qkv/run/model_file.h"
 
 namespace qkv {

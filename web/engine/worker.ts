@@ -17,8 +17,8 @@ interface Ask {
   view?: string;
 }
 
-const SLICE = 40; // milliseconds of training between two looks at the requests
-const LOOK = 700; // milliseconds between two looks at what the model writes
+const SLICE = 150; // milliseconds of training between two looks at the requests
+const LOOK = 1000; // milliseconds between two looks at what the model writes
 
 let engine: Engine | null = null;
 let wasm: ArrayBuffer | null = null;

@@ -2,13 +2,12 @@
 import type { FromEngine, PackedFile, ToEngine } from '../engine/protocol';
 import { signal } from '@preact/signals';
 
-/** Parts of the file, gzipped and in base64; or, on a site, the folder where they are. */
+/** Parts of the file, gzipped and in base64. */
 interface Packed {
-  worker?: string;
-  wasm?: string;
-  catalogue?: string;
-  files?: { path: string; data: string }[];
-  folder?: string;
+  worker: string;
+  wasm: string;
+  catalogue: string;
+  files: { path: string; data: string }[];
 }
 
 const block = document.getElementById('qkv-engine');
@@ -24,30 +23,17 @@ export function hear(name: string, handle: (data: any) => void): () => void {
   return () => listeners.get(name)!.delete(handle);
 }
 
-async function unpacked(stream: ReadableStream<Uint8Array>): Promise<ArrayBuffer> {
-  return new Response(stream.pipeThrough(new DecompressionStream('gzip') as unknown as TransformStream<Uint8Array, Uint8Array>)).arrayBuffer();
-}
-async function fromText(base64: string): Promise<ArrayBuffer> {
+async function unpacked(base64: string): Promise<ArrayBuffer> {
   const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
-  return unpacked(new Blob([bytes]).stream());
-}
-async function fromFolder(url: string): Promise<ArrayBuffer> {
-  const response = await fetch(url);
-  if (!response.ok) throw new Error(`${url}: ${response.status}`);
-  return unpacked(response.body!);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip') as unknown as TransformStream<Uint8Array, Uint8Array>);
+  return new Response(stream).arrayBuffer();
 }
 
 async function parts() {
   const packed: Packed = JSON.parse(block!.textContent!);
-  const text = (bytes: ArrayBuffer) => new TextDecoder().decode(bytes);
-  if (packed.folder !== undefined) {
-    const base = packed.folder;
-    const [worker, wasm, catalogue] = await Promise.all([fromFolder(`${base}worker.js.gz`), fromFolder(`${base}engine.wasm.gz`), fromFolder(`${base}zh.po.gz`)]);
-    const files = await Promise.all((packed.files ?? []).map(async ({ path, data }) => ({ path, data: new Uint8Array(await fromFolder(base + data)) })));
-    return { worker: text(worker), wasm, catalogue: text(catalogue), files };
-  }
-  const files = await Promise.all((packed.files ?? []).map(async ({ path, data }) => ({ path, data: new Uint8Array(await fromText(data)) })));
-  return { worker: text(await fromText(packed.worker!)), wasm: await fromText(packed.wasm!), catalogue: packed.catalogue ? text(await fromText(packed.catalogue)) : '', files };
+  const text = async (part: string) => new TextDecoder().decode(await unpacked(part));
+  const files = await Promise.all(packed.files.map(async ({ path, data }) => ({ path, data: new Uint8Array(await unpacked(data)) })));
+  return { worker: await text(packed.worker), wasm: await unpacked(packed.wasm), catalogue: await text(packed.catalogue), files };
 }
 
 let worker: Promise<Worker> | null = null;

@@ -46,14 +46,6 @@ class Trainer {
   template <class Task>
   TrainResult train(const Task& task, std::span<Observer* const> observers = {},
                     const std::atomic<bool>* stop = nullptr) {
-    const auto fitting = begin(task, observers, stop);
-    while (!fitting->done()) fitting->step();
-    return finish(fitting->finish());
-  }
-  /// The same for a caller that carries out the updates: step() until done(), and then finish(fitting->finish()).
-  template <class Task>
-  std::unique_ptr<Fitting<Task>> begin(const Task& task, std::span<Observer* const> observers = {},
-                                       const std::atomic<bool>* stop = nullptr) {
     FitOptions options = this->options(task.batches());
     options.stop = stop;
     if (ranks_) {
@@ -61,14 +53,14 @@ class Trainer {
       for (Observer* o : observers)
         if (!note.empty()) o->note(note);
     }
-    return std::make_unique<Fitting<Task>>(model_.parameters, *optimizer_, options, task, all_observers(observers));
+    return finish(fit(model_.parameters, *optimizer_, options, task, all_observers(observers)));
   }
-  TrainResult finish(const FitResult& result) const;
 
  private:
   FitOptions options(int64_t batches);
   Text check_ranks(int64_t batch_rows, const FitOptions& options) const;
   std::vector<Observer*> all_observers(std::span<Observer* const> others);
+  TrainResult finish(const FitResult& result) const;
   Kept put_kept_weights() const;
 
   const TrainingConfig& config_;

@@ -113,7 +113,6 @@ Json run_metrics(const Call& call, const std::string& id);
 Json train_start(const Call& call);
 Json train_advance(const Call& call);
 Json train_look(const Call& call);
-Json train_keep(const Call& call);
 Json train_stop(const Call& call);
 // For clients of other programs.
 Json libre_translate(const Call& call);

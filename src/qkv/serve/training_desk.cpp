@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 
 #include "qkv/data/en_fr.h"
 #include "qkv/data/text.h"
@@ -14,7 +15,7 @@
 namespace qkv::serve {
 namespace {
 
-constexpr size_t kMostPairsBytes = size_t{2} << 20, kMostTexts = 16;
+constexpr size_t kMostTexts = 16;
 constexpr int64_t kMostMilliseconds = 5000, kBuiltInPairs = 601, kMostTokens = 64;
 
 // What a page may set: nothing that names a file, and no model that its memory could not hold.
@@ -53,12 +54,21 @@ std::string built_in_pairs() {
   return out;
 }
 
-class Losses : public Observer {
+// Keeps the losses, and ends a slice when its time is over.
+class Watcher : public Observer {
  public:
-  void step(const Progress& p) override { now = p; }
+  using Clock = std::chrono::steady_clock;
+  void step(const Progress& p) override {
+    now = p;
+    if (Clock::now() >= end || (asked && asked->load())) stop = true;
+  }
   void epoch(const Progress& p) override { losses.push_back(p.epoch_loss); }
+
   Progress now;
   std::vector<double> losses;  // of the epochs
+  Clock::time_point end;
+  const std::atomic<bool>* asked = nullptr;
+  std::atomic<bool> stop = false;
 };
 
 TranslationConfig config_of(const Fields& in, const std::string& pairs) {
@@ -90,13 +100,13 @@ Json maps_of(const Hypothesis& best, int64_t tokens) {
 
 }  // namespace
 
+// A run folder of the shelf. After a slice its training is interrupted, and the next one resumes it: both as for a run
+// that is stopped and started again, so the slices make the same bits as one run.
 struct TrainingDesk::Session {
-  explicit Session(const TranslationConfig& config) : run(config, ""), steps(run, watchers) {}
+  Session(const TranslationConfig& config, const std::string& folder) : run(config, folder, ExistingRun::discard) {}
 
   TranslationRun run;
-  Losses losses;
-  Observer* const watchers[1] = {&losses};
-  TranslationRun::Steps steps;
+  Watcher watcher;
   bool finished = false;
 };
 
@@ -113,14 +123,18 @@ void TrainingDesk::stop() { session_.reset(); }
 Json TrainingDesk::start(const Call& call) {
   const Fields in = call.fields();
   session_.reset();  // its memory is needed
-  const std::string pairs = in.has("pairs") ? in.text("pairs") : built_in_pairs();
-  require(pairs.size() <= kMostPairsBytes, "pairs: has {size} bytes, at most {most} are read", "size"_a = pairs.size(),
-          "most"_a = kMostPairsBytes);
-  check_utf8(pairs, tr("pairs"));
   make_folder(folder_);
-  const std::string file = folder_ + "/pairs.tsv";
-  write_file(file, pairs);
-  session_ = std::make_unique<Session>(config_of(in, file));
+  const std::string given = folder_ + "/book.tsv";
+  const bool own = !in.has("pairs") && !in.flag("built_in", false) && std::filesystem::exists(given);
+  const std::string pairs = in.has("pairs") ? in.text("pairs", "") : own ? "" : built_in_pairs();
+  const std::string file = own ? given : folder_ + "/pairs.tsv";
+  if (!own) {
+    check_utf8(pairs, tr("pairs"));
+    write_file(file, pairs);
+  }
+  const std::string name = "trained-" + std::to_string(started_ + 1);
+  session_ = std::make_unique<Session>(config_of(in, file), shelf_.folder() + "/" + name);
+  ++started_;
   const TranslationRun& run = session_->run;
   // The book's four, if the data is the book's; otherwise some of the data.
   Json sentences = Json::array();
@@ -134,7 +148,8 @@ Json TrainingDesk::start(const Call& call) {
       add(book_sentences()[i].source, book_sentences()[i].target);
     else
       add(text.source[i * text.source.size() / 4], text.target[i * text.source.size() / 4]);
-  return {{"pairs", run.training_pairs()},
+  return {{"name", name},
+          {"pairs", run.training_pairs()},
           {"parameters", run.model().parameters().count()},
           {"steps", run.updates()},
           {"epochs", run.config().training.epochs},
@@ -148,22 +163,20 @@ Json TrainingDesk::advance(const Call& call) {
   Session& s = session();
   const auto milliseconds = in.whole("milliseconds", 1, kMostMilliseconds, 40);
   const auto seen = static_cast<size_t>(in.whole("from", 0, 1'000'000, 0));
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
-  while (!s.steps.done()) {
-    call.go_on();
-    s.steps.step();
-    if (std::chrono::steady_clock::now() >= end) break;
+  if (!s.finished) {
+    s.watcher.end = Watcher::Clock::now() + std::chrono::milliseconds(milliseconds);
+    s.watcher.asked = call.stop;
+    s.watcher.stop = false;
+    Observer* const watchers[] = {&s.watcher};
+    s.finished = !s.run.train(watchers, &s.watcher.stop).interrupted;
+    if (s.finished) shelf_.scan();
   }
-  if (s.steps.done() && !s.finished) {
-    s.steps.finish();
-    s.finished = true;
-  }
-  const Progress& p = s.losses.now;
+  const Progress& p = s.watcher.now;
   Json losses = Json::array();
-  for (size_t i = seen; i < s.losses.losses.size(); ++i) losses.push_back(s.losses.losses[i]);
+  for (size_t i = seen; i < s.watcher.losses.size(); ++i) losses.push_back(s.watcher.losses[i]);
   return {{"step", p.step},
           {"steps", p.steps},
-          {"epoch", s.losses.losses.size()},
+          {"epoch", s.watcher.losses.size()},
           {"losses", losses},
           {"loss", p.epoch_loss},
           {"rate", p.rate},
@@ -196,34 +209,14 @@ Json TrainingDesk::look(const Call& call) {
                    {"output_tokens", s.run.tokenizers().target.tokens(written)},
                    {"maps", maps_of(best, std::ssize(t.source))}});
   }
-  return {{"sentences", out}, {"epoch", s.losses.losses.size()}};
+  return {{"sentences", out}, {"epoch", s.watcher.losses.size()}};
 }
 
-Json TrainingDesk::keep(const Call&) {
-  Session& s = session();
-  const std::string name = "trained-" + std::to_string(++kept_);
-  s.run.save(shelf_.folder() + "/" + name);
-  shelf_.scan();
-  for (const ShelfModel& model : shelf_.models())
-    if (model.name == name) return {{"model", model.id}, {"name", name}};
-  refuse("the trained model cannot be read back");
-}
-
-namespace {
-
-TrainingDesk& desk_of(const Call& call) {
-  if (TrainingDesk* desk = call.api.desk()) return *desk;
-  throw Refused(404, tr("trainings in the page are for files without a server"), tr("qkv train trains here"));
-}
-
-}  // namespace
-
-Json train_start(const Call& call) { return desk_of(call).start(call); }
-Json train_advance(const Call& call) { return desk_of(call).advance(call); }
-Json train_look(const Call& call) { return desk_of(call).look(call); }
-Json train_keep(const Call& call) { return desk_of(call).keep(call); }
+Json train_start(const Call& call) { return call.api.desk()->start(call); }
+Json train_advance(const Call& call) { return call.api.desk()->advance(call); }
+Json train_look(const Call& call) { return call.api.desk()->look(call); }
 Json train_stop(const Call& call) {
-  desk_of(call).stop();
+  call.api.desk()->stop();
   return Json::object();
 }
 

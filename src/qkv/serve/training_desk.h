@@ -8,7 +8,8 @@
 
 namespace qkv::serve {
 
-/// Holds at most one training. Its files are in a folder of its own; what it has trained becomes a model of the shelf.
+/// Holds at most one training. Without pairs in the request it reads book.tsv of its folder, if that is there, or else the
+/// built-in corpus. What it trains is a run folder of the shelf.
 class TrainingDesk {
  public:
   TrainingDesk(std::string folder, ModelShelf& shelf);
@@ -19,8 +20,6 @@ class TrainingDesk {
   Json advance(const Call& call);
   /// Translations of some sentences by the weights of the moment, with the attention of every head.
   Json look(const Call& call);
-  /// Writes the model into the shelf's folder.
-  Json keep(const Call& call);
   void stop();
 
  private:
@@ -29,7 +28,7 @@ class TrainingDesk {
   std::string folder_;
   ModelShelf& shelf_;
   std::unique_ptr<Session> session_;
-  int kept_ = 0;
+  int started_ = 0;
 };
 
 }  // namespace qkv::serve

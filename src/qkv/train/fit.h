@@ -1,4 +1,4 @@
-// Training: epochs of batches, gradients, clipping, updates, checkpoints, observers. One update is Fitting::step, the whole loop `fit`.
+// Training: epochs of batches, gradients, clipping, updates, checkpoints, observers. The whole loop is `fit` below.
 #pragma once
 
 #include <atomic>
@@ -164,124 +164,75 @@ class ProgressMeter {
 /// Updates in an epoch of `batches` batches.
 inline int64_t updates_of(int64_t batches, int64_t accumulate) { return (batches + accumulate - 1) / accumulate; }
 
-/// A training that its caller carries out update by update; `fit` below is its whole loop. What it is given must
-/// outlive it.
-template <TrainingTask Task>
-class Fitting {
- public:
-  Fitting(const Parameters& parameters, Optimizer& optimizer, const FitOptions& options, const Task& task,
-          std::span<Observer* const> observers = {})
-      : parameters_(parameters),
-        optimizer_(optimizer),
-        options_(options),
-        task_(task),
-        observers_(observers.begin(), observers.end()),
-        epochs_(detail::function_epochs(task)),
-        at_(begun()),
-        shards_(parameters, options.shards.value_or(ShardPolicy::automatic(parameters.count()))),
-        callbacks_(options_.callbacks),
-        run_{.training = true, .rng = Rng(options.seed).at("fit")},
-        meter_(result_.progress, options_, task.batches(), epochs_, at_),
-        clock_(options_),
-        limits_(detail::limits_of(options_)) {
-    if (options.ranks && options.ranks->size() > 1) ranks_.emplace(*options.ranks, parameters);
-    if constexpr (requires { task.counted(); }) result_.progress.counted = task.counted();
-    if (ranks_) ranks_->report(result_.progress);
-    for (Observer* o : observers_) o->started(result_.progress);
-  }
-  Fitting(const Fitting&) = delete;
-  Fitting& operator=(const Fitting&) = delete;
-
-  /// The limits are reached, or it was interrupted.
-  bool done() const { return reached() || result_.interrupted; }
-  const Progress& progress() const { return result_.progress; }
-
-  /// Makes one update, and what is due after it: observers, the end of an epoch, a checkpoint.
-  void step() {
-    Progress& p = result_.progress;
-    if (p.steps_here == 0 || at_.batch == 0) meter_.begin_epoch(at_);
-    const int64_t end = at_.batch + std::min(options_.accumulate, p.batches - at_.batch);
-    batches_.clear();
-    for (int64_t b = at_.batch; b < end; ++b) batches_.push_back(task_.batch(at_.epoch, b));
-
-    run_.rng = run_.rng.at_step(static_cast<uint64_t>(at_.step));
-    const bool asked = options_.stop && options_.stop->load();
-    const BatchLoss loss = ranks_
-                               ? detail::shared_gradients(*ranks_, shards_, task_, batches_, run_, at_.step, asked)
-                               : detail::gradients(shards_, task_, batches_, run_);
-    if (p.steps_here == 0) detail::check_first_gradient(parameters_, shards_, at_.step);
-    const detail::Update update =
-        detail::update(parameters_, optimizer_, shards_.gradient(), loss, options_, at_.step);
-
-    at_.step += 1;
-    at_.batch = end;
-    at_.loss.add(loss);
-    meter_.count(at_, loss, update);
-    if (ranks_) {
-      ranks_->updated(update.weight_norm, p.seconds);
-      ranks_->report(p);
-      if (options_.seconds) p.seconds = ranks_->seconds();  // all end after the same update
-    }
-    for (Observer* o : observers_) o->step(p);
-    if (options_.on_step) options_.on_step(p);
-
-    const bool epoch_done = at_.batch == p.batches;
-    if (epoch_done) {
-      callbacks_.after_epoch(p);
-      for (Observer* o : observers_) o->epoch(p);
-      if (options_.on_epoch) options_.on_epoch(p);
-      at_ = {.epoch = at_.epoch + 1, .step = at_.step, .ended = callbacks_.ends_training()};
-    }
-    result_.interrupted = ranks_ ? ranks_->stops() : options_.stop && options_.stop->load();
-    if (done() || clock_.due(at_.step, epoch_done))
-      meter_.leave_out(clock_.time([&] { detail::save(options_, parameters_, optimizer_, at_); }));
-  }
-
-  FitResult finish() {
-    result_.ended_early = at_.ended;
-    for (Observer* o : observers_) o->finished(result_.progress);
-    return result_;
-  }
-
- private:
-  detail::FitState begun() {
-    detail::FitState at;
-    detail::check_start(options_, task_.batches());
-    optimizer_.begin(parameters_);
-    detail::restore(options_, parameters_, optimizer_, task_.batches(), epochs_, at);
-    return at;
-  }
-  bool reached() const {
-    return at_.ended || at_.epoch >= limits_.epochs || at_.step >= limits_.steps ||
-           (options_.seconds && result_.progress.seconds >= *options_.seconds);
-  }
-
-  const Parameters& parameters_;
-  Optimizer& optimizer_;
-  const FitOptions options_;
-  const Task& task_;
-  const std::vector<Observer*> observers_;
-  const detail::FunctionEpochs* const epochs_;
-  detail::FitState at_;
-  Shards shards_;
-  std::optional<RankSteps> ranks_;
-  Callbacks callbacks_;
-  Run run_;
-  FitResult result_;
-  detail::ProgressMeter meter_;
-  detail::CheckpointClock clock_;
-  const detail::Limits limits_;
-  std::vector<BatchOf<Task>> batches_;  // of an update
-};
-
 /// Trains the model that `task` knows, whose parameters these are. Checkpoints are made between updates, never between
 /// the batches of one. A run that is killed and started again ends with the same bits.
 template <TrainingTask Task>
 FitResult fit(const Parameters& parameters, Optimizer& optimizer, const FitOptions& options, const Task& task,
               std::span<Observer* const> observers = {}) {
-  Fitting fitting(parameters, optimizer, options, task, observers);
-  while (!fitting.done()) fitting.step();
-  return fitting.finish();
+  detail::FitState at;
+  detail::check_start(options, task.batches());
+  optimizer.begin(parameters);
+  const detail::FunctionEpochs* epochs = detail::function_epochs(task);
+  detail::restore(options, parameters, optimizer, task.batches(), epochs, at);
+  Shards shards(parameters, options.shards.value_or(ShardPolicy::automatic(parameters.count())));
+  std::optional<RankSteps> ranks;
+  if (options.ranks && options.ranks->size() > 1) ranks.emplace(*options.ranks, parameters);
+  Callbacks callbacks(options.callbacks);
+  Run run{.training = true, .rng = Rng(options.seed).at("fit")};
+
+  FitResult result;
+  Progress& p = result.progress;
+  if constexpr (requires { task.counted(); }) p.counted = task.counted();
+  detail::ProgressMeter meter(p, options, task.batches(), epochs, at);
+  if (ranks) ranks->report(p);
+  for (Observer* o : observers) o->started(p);
+
+  detail::CheckpointClock clock(options);
+  const detail::Limits limits = detail::limits_of(options);
+  std::vector<BatchOf<Task>> batches;  // of an update
+  const auto done = [&] {
+    return at.ended || at.epoch >= limits.epochs || at.step >= limits.steps ||
+           (options.seconds && p.seconds >= *options.seconds);
+  };
+  while (!done() && !result.interrupted) {
+    if (p.steps_here == 0 || at.batch == 0) meter.begin_epoch(at);
+    const int64_t end = at.batch + std::min(options.accumulate, p.batches - at.batch);
+    batches.clear();
+    for (int64_t b = at.batch; b < end; ++b) batches.push_back(task.batch(at.epoch, b));
+
+    run.rng = run.rng.at_step(static_cast<uint64_t>(at.step));
+    const bool asked = options.stop && options.stop->load();
+    const BatchLoss loss = ranks ? detail::shared_gradients(*ranks, shards, task, batches, run, at.step, asked)
+                                 : detail::gradients(shards, task, batches, run);
+    if (p.steps_here == 0) detail::check_first_gradient(parameters, shards, at.step);
+    const detail::Update update = detail::update(parameters, optimizer, shards.gradient(), loss, options, at.step);
+
+    at.step += 1;
+    at.batch = end;
+    at.loss.add(loss);
+    meter.count(at, loss, update);
+    if (ranks) {
+      ranks->updated(update.weight_norm, p.seconds);
+      ranks->report(p);
+      if (options.seconds) p.seconds = ranks->seconds();  // all end after the same update
+    }
+    for (Observer* o : observers) o->step(p);
+    if (options.on_step) options.on_step(p);
+
+    const bool epoch_done = at.batch == p.batches;
+    if (epoch_done) {
+      callbacks.after_epoch(p);
+      for (Observer* o : observers) o->epoch(p);
+      if (options.on_epoch) options.on_epoch(p);
+      at = {.epoch = at.epoch + 1, .step = at.step, .ended = callbacks.ends_training()};
+    }
+    result.interrupted = ranks ? ranks->stops() : options.stop && options.stop->load();
+    if (done() || result.interrupted || clock.due(at.step, epoch_done))
+      meter.leave_out(clock.time([&] { detail::save(options, parameters, optimizer, at); }));
+  }
+  result.ended_early = at.ended;
+  for (Observer* o : observers) o->finished(p);
+  return result;
 }
 
 /// Flattens the model and trains it. What the loss is computed from must be this model, not a copy made before.

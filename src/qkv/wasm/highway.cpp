@@ -4,7 +4,7 @@
 
 #include <cstdarg>
 #include <cstdio>
-#include <cstdlib>
+#include <stdexcept>
 
 namespace hwy {
 
@@ -14,13 +14,13 @@ ChosenTarget& GetChosenTarget() {
   static ChosenTarget chosen;
   return chosen;
 }
-[[noreturn]] void Abort(const char* file, int line, const char* format, ...) {
+[[noreturn]] void Abort(const char*, int, const char* format, ...) {
+  char line[256];
   va_list values;
   va_start(values, format);
-  std::fprintf(stderr, "%s:%d: ", file, line);
-  std::vfprintf(stderr, format, values);
+  std::vsnprintf(line, sizeof line, format, values);
   va_end(values);
-  std::abort();
+  throw std::runtime_error(line);
 }
 
 }  // namespace hwy

@@ -57,7 +57,7 @@ TEST_F(Desk, SlicesMakeTheSameLossesAsOneRun) {
   EXPECT_EQ(all, losses.list);
 }
 
-TEST_F(Desk, LooksAtSentencesBeforeAndAfterAndKeepsTheModel) {
+TEST_F(Desk, LooksAtSentencesMeanwhileAndTheModelIsOnTheShelf) {
   const Json begun = ask("start", {{"preset", "d2l-transformer"}, {"settings", kSmall}});
   ASSERT_EQ(begun["sentences"].size(), 4);
   const Json seen = ask("look", {{"sentences", begun["sentences"]}});
@@ -71,12 +71,15 @@ TEST_F(Desk, LooksAtSentencesBeforeAndAfterAndKeepsTheModel) {
     }
   }
   while (!ask("advance", {{"milliseconds", 100}})["done"].get<bool>()) continue;
-  const Json kept = ask("keep", Json::object());
-  EXPECT_EQ(shelf.model(kept["model"]).state, ModelState::ready);
-  const auto loaded = shelf.translator(kept["model"]);
+  ASSERT_EQ(shelf.models().size(), 1);
+  const ShelfModel model = shelf.models()[0];
+  EXPECT_EQ(model.name, begun["name"].get<std::string>());
+  EXPECT_EQ(model.state, ModelState::ready);
+  const auto loaded = shelf.translator(model.id);
   const std::vector<std::string> text = {begun["sentences"][0]["text"]};
-  EXPECT_EQ(loaded->text(loaded->translate(text, loaded->defaults())[0].hypotheses[0], {}),
-            ask("look", {{"sentences", begun["sentences"]}})["sentences"][0]["translation"]);
+  const Translation t = loaded->translate(text, loaded->defaults())[0];
+  EXPECT_EQ(loaded->text(t.hypotheses[0], t.writing),
+            ask("look", {{"sentences", begun["sentences"]}})["sentences"][0]["translation"].get<std::string>());
 }
 
 TEST_F(Desk, RefusesWhatAPageMayNotSet) {

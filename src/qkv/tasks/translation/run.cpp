@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "qkv/core/check.h"
-#include "qkv/io/atomic_file.h"
 #include "qkv/run/model_file.h"
 
 namespace qkv {
@@ -100,48 +99,16 @@ void TranslationRun::check_existing() {
   if (folder_.resumes() && config_.decoding.max_length == 0) config_.decoding.max_length = saved.decoding.max_length;
 }
 
-struct TranslationRun::Steps::State {
-  State(TranslationRun& owner, std::span<Observer* const> observers, const std::atomic<bool>* stop)
-      : run(owner),
-        trainer(run.config_.training, run.folder_, run.config_.settings().dump(), trained(run), run.ranks_),
-        fitting(trainer.begin(*run.task_, observers, stop)) {}
-
-  static TrainedModel trained(TranslationRun& run) {
-    TrainedModel out{.parameters = run.model_->parameters(),
-                     .save = [&run](const std::string& path) { run.model_->save(path); },
-                     .data_fingerprint = run.task_->fingerprint(),
-                     .attention = [&run] { return run.task_->attention(); }};
-    if (!run.task_->valid_pairs().empty()) out.validate = [&run] { return run.task_->validate(run.ranks_); };
-    return out;
-  }
-
-  TranslationRun& run;
-  Trainer trainer;
-  std::unique_ptr<Fitting<TranslationTask>> fitting;
-};
-
-TranslationRun::Steps::Steps(TranslationRun& run, std::span<Observer* const> observers, const std::atomic<bool>* stop)
-    : state_(std::make_unique<State>(run, observers, stop)) {}
-TranslationRun::Steps::~Steps() = default;
-bool TranslationRun::Steps::done() const { return state_->fitting->done(); }
-void TranslationRun::Steps::step() { state_->fitting->step(); }
-TrainResult TranslationRun::Steps::finish() {
-  const TrainResult result = state_->trainer.finish(state_->fitting->finish());
-  state_->run.folder_.unlock();
-  return result;
-}
-
 TrainResult TranslationRun::train(std::span<Observer* const> observers, const std::atomic<bool>* stop) {
-  Steps steps(*this, observers, stop);
-  while (!steps.done()) steps.step();
-  return steps.finish();
-}
-
-void TranslationRun::save(const std::string& folder) {
-  make_folder(folder);
-  save_tokenizers(tokenizers(), folder);
-  model_->save(folder + "/model.safetensors");
-  write_file(folder + "/config.yaml", config_.settings().dump());
+  TrainedModel trained{.parameters = model_->parameters(),
+                       .save = [this](const std::string& path) { model_->save(path); },
+                       .data_fingerprint = task_->fingerprint(),
+                       .attention = [this] { return task_->attention(); }};
+  if (!task_->valid_pairs().empty()) trained.validate = [this] { return task_->validate(ranks_); };
+  Trainer trainer(config_.training, folder_, config_.settings().dump(), std::move(trained), ranks_);
+  const TrainResult result = trainer.train(*task_, observers, stop);
+  folder_.unlock();
+  return result;
 }
 
 }  // namespace qkv

@@ -31,23 +31,6 @@ class TranslationRun {
   /// Trains to the end, or until stop is set. Afterwards the model has the final weights: the average, the best, or the
   /// last, as configured.
   TrainResult train(std::span<Observer* const> observers = {}, const std::atomic<bool>* stop = nullptr);
-  /// The same training for a caller that carries out the updates: step() until done(), then finish(). The run and the
-  /// observers must outlive it.
-  class Steps {
-   public:
-    explicit Steps(TranslationRun& run, std::span<Observer* const> observers = {},
-                   const std::atomic<bool>* stop = nullptr);
-    ~Steps();
-    bool done() const;
-    void step();
-    TrainResult finish();
-
-   private:
-    struct State;
-    std::unique_ptr<State> state_;
-  };
-  /// Writes what a folder of this run would contain: configuration, tokenizers and the present weights.
-  void save(const std::string& folder);
   /// Number of updates of the whole training.
   int64_t updates() const {
     return config_.training.epochs * updates_of(task_->batches(), config_.training.accumulate);

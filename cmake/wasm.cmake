@@ -33,6 +33,8 @@ foreach(name optimizer reduce gauss_line leave_one_out smoothing)
   set_source_files_properties(${PROJECT_SOURCE_DIR}/src/qkv/kernels/${name}.cpp PROPERTIES COMPILE_DEFINITIONS HWY_COMPILE_ONLY_EMU128)
 endforeach()
 
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/qkv/wasm/value_names.cpp PROPERTIES COMPILE_DEFINITIONS consteval=constexpr
+  SKIP_PRECOMPILE_HEADERS ON)
 # Only what computes is compiled for speed; the rest for the time that it takes to load.
 set(QKV_SMALL_SOURCES ${QKV_SOURCES})
 list(FILTER QKV_SMALL_SOURCES INCLUDE REGEX "/src/qkv/(core|data|eval|io|plot|report|run|serve|tasks|wasm)/")
@@ -43,7 +45,7 @@ list(FILTER QKV_SMALL_SOURCES EXCLUDE REGEX "/src/qkv/serve/")
 add_library(qkv_fast OBJECT ${QKV_SOURCES})
 add_library(qkv_small OBJECT ${QKV_SMALL_SOURCES} ${PROJECT_BINARY_DIR}/embedded_presets.cpp)
 add_library(qkv_json OBJECT ${QKV_JSON_SOURCES})
-set_target_properties(qkv_json PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 9)
+set_target_properties(qkv_json PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
 foreach(part fast small json)
   target_include_directories(qkv_${part} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_include_directories(qkv_${part} SYSTEM PUBLIC ${QKV_WASM_HEADERS})

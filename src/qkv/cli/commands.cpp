@@ -19,6 +19,7 @@ std::unique_ptr<Command> prune_command();
 std::unique_ptr<Command> regress_command();
 std::unique_ptr<Command> score_command();
 std::unique_ptr<Command> serve_command();
+std::unique_ptr<Command> site_command();
 std::unique_ptr<Command> tour_command();
 std::unique_ptr<Command> train_command();
 std::unique_ptr<Command> translate_command();
@@ -28,6 +29,7 @@ Commands all_commands() {
   commands.push_back(tour_command());
   commands.push_back(lab_command());
   commands.push_back(serve_command());
+  commands.push_back(site_command());
   commands.push_back(train_command());
   commands.push_back(translate_command());
   commands.push_back(classify_command());

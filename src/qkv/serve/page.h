@@ -8,4 +8,10 @@ namespace qkv::serve {
 std::string_view page_html();
 std::string_view page_policy();
 
+/// The parts of the engine that a page without a server carries, each gzipped: web/dist/engine.
+struct PageEngine {
+  std::string_view worker, wasm, chinese;
+};
+PageEngine page_engine();
+
 }  // namespace qkv::serve

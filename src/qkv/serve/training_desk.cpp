@@ -16,7 +16,7 @@ namespace qkv::serve {
 namespace {
 
 constexpr size_t kMostTexts = 16;
-constexpr int64_t kMostMilliseconds = 5000, kBuiltInPairs = 601, kMostTokens = 64;
+constexpr int64_t kMostMilliseconds = 5000, kBuiltInPairs = 601, kMostShown = 64;
 
 // What a page may set: nothing that names a file, and no model that its memory could not hold.
 struct Limit {
@@ -32,7 +32,9 @@ constexpr Limit kMaySet[] = {{"model.hidden", 256},      {"model.layers", 6},   
 void apply(Settings& settings, const Json& wanted) {
   require(wanted.is_object(), "settings: expected an object of names and values");
   std::vector<Setting::Assign> all;
-  for (const auto& [name, value] : wanted.items()) {
+  for (auto entry = wanted.begin(); entry != wanted.end(); ++entry) {
+    const std::string& name = entry.key();
+    const Json& value = entry.value();
     const auto limit = std::ranges::find_if(kMaySet, [&](const Limit& l) { return name == l.setting; });
     if (limit == std::end(kMaySet) || !settings.has(name))
       refuse("settings: {name} cannot be set in the page", "name"_a = name);
@@ -86,7 +88,7 @@ TranslationConfig config_of(const Fields& in, const std::string& pairs) {
 Json maps_of(const Hypothesis& best, int64_t tokens) {
   const Tensor& a = best.attention;  // (steps, maps, source)
   Json out = Json::array();
-  if (!a.defined() || a.size(0) > kMostTokens || a.size(2) > kMostTokens) return out;
+  if (!a.defined() || a.size(0) > kMostShown || a.size(2) > kMostShown) return out;
   for (int64_t m = 0; m < a.size(1); ++m) {
     Json map = Json::array();
     for (int64_t i = 0; i < a.size(0); ++i) {

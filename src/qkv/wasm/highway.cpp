@@ -14,7 +14,7 @@ ChosenTarget& GetChosenTarget() {
   static ChosenTarget chosen;
   return chosen;
 }
-[[noreturn]] void Abort(const char*, int, const char* format, ...) {
+void Abort(const char*, int, const char* format, ...) {
   char line[256];
   va_list values;
   va_start(values, format);

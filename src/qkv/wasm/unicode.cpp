@@ -11,7 +11,7 @@
 // Category in the order of utf8proc_category_t.
 EM_JS(int, qkv_category_of, (int code), {
   const names = "Cn Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co".split(" ");
-  if (!Module.categories) Module.categories = names.map((name) => new RegExp("\\p{" + name + "}", "u"));
+  if (!Module.categories) Module.categories = names.map((name) => new RegExp(String.fromCharCode(92) + "p{" + name + "}", "u"));
   const text = String.fromCodePoint(code);
   return Math.max(0, Module.categories.findIndex((one) => one.test(text)));
 });

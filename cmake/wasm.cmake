@@ -16,7 +16,7 @@ add_compile_options(-Wall -Wextra -ffp-contract=off -fno-math-errno -msimd128 -f
 add_link_options(-fwasm-exceptions)
 add_compile_definitions(FMT_HEADER_ONLY=1 UTF8PROC_STATIC)
 
-# Parts that need a library, an operating system or files of other programs: src/qkv/wasm has what stands in for them.
+# Parts that need a library, an operating system or files of other programs: src/qkv/wasm has their replacements.
 set(QKV_WASM_LEFT_OUT "core/parallel" "ranks/.*" "plot/(png|save|terminal.*|text_canvas)" "io/(gzip|zip|png|yaml_events)"
   "data/(subwords|subword_check|pretrained_tokenizer|byte_pairs|llama_codecs|marian_codec|piece_table|token_.*|tokenizer_.*)"
   "data/(unigram|vocabulary_codecs|word_piece|added_tokens|young_characters|image_files)" "tasks/pretrained/.*" "tasks/.*leaks"

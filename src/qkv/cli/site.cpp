@@ -11,7 +11,9 @@ namespace {
 class Site : public Command {
  public:
   std::string name() const override { return "site"; }
-  Text summary() const override { return tr("writes the explorer and the tour as files for a web host or a USB stick"); }
+  Text summary() const override {
+    return tr("writes the explorer and the tour as files for a web host or a USB stick");
+  }
   std::string example() const override { return "qkv site -o site --report report/index.html runs/transformer"; }
 
   void bind(Options& options) override {

@@ -10,7 +10,7 @@ namespace qkv {
 class YamlEvents {
  public:
   virtual ~YamlEvents() = default;
-  virtual void begin(int64_t line) = 0;                              // of a document
+  virtual void begin(int64_t line) = 0;                             // of a document
   virtual void scalar(int64_t line, const std::string* value) = 0;  // a key or a value; null if there is none
   virtual void alias(int64_t line) = 0;
   virtual void list(int64_t line) = 0;  // its elements follow

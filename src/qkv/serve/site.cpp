@@ -52,15 +52,17 @@ std::string start_page(bool has_tour) {
                                                   {"positions", tr("positions")},
                                                   {"transformer", tr("through a whole Transformer")},
                                                   {"training", tr("train the book's models in this browser")}};
-  std::string out = std::string("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-                                "content=\"width=device-width, initial-scale=1\"><title>qkv</title>\n") +
-                    kHead + "<style>" + kStyle +
-                    "</style></head><body>\n<button type=\"button\" id=\"language\">English / 中文</button>\n<h1>q<i>k</i>v"
-                    "</h1>\n<p>" +
-                    both(tr("Attention, alive: every number on these pages is computed in your browser by the same "
-                            "engine as on the command line. Nothing is sent anywhere.")) +
-                    "</p>\n<a class=\"big\" href=\"explore.html\"><b>" + both(tr("The explorer")) + "</b><br>" +
-                    both(tr("touch it: benches for the whole chapter")) + "</a>\n";
+  std::string out =
+      std::string(
+          "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+          "content=\"width=device-width, initial-scale=1\"><title>qkv</title>\n") +
+      kHead + "<style>" + kStyle +
+      "</style></head><body>\n<button type=\"button\" id=\"language\">English / &#20013;&#25991;</button>\n<h1>q<i>k</i>v"
+      "</h1>\n<p>" +
+      both(tr("Attention, alive: every number on these pages is computed in your browser by the same "
+              "engine as on the command line. Nothing is sent anywhere.")) +
+      "</p>\n<a class=\"big\" href=\"explore.html\"><b>" + both(tr("The explorer")) + "</b><br>" +
+      both(tr("touch it: benches for the whole chapter")) + "</a>\n";
   if (has_tour)
     out += "<a class=\"big\" href=\"tour.html\"><b>" + both(tr("The tour")) + "</b><br>" +
            both(tr("read it: every experiment of the chapter, with what was checked")) + "</a>\n";
@@ -125,15 +127,17 @@ std::vector<std::string> write_site(const SiteOptions& options) {
   out.emplace_back("explore.html", with_site(explorer_file(files)));
   if (!options.report.empty()) out.emplace_back("tour.html", with_site(read_report(options.report)));
   out.emplace_back("icon.svg", kIcon);
-  out.emplace_back("manifest.webmanifest",
-                   Json{{"name", "qkv explorer"},
-                        {"short_name", "qkv"},
-                        {"start_url", "index.html"},
-                        {"display", "standalone"},
-                        {"background_color", "#ffffff"},
-                        {"theme_color", "#23395b"},
-                        {"icons", Json::array({Json{{"src", "icon.svg"}, {"sizes", "any"}, {"type", "image/svg+xml"}}})}}
-                       .dump(1) + "\n");
+  out.emplace_back(
+      "manifest.webmanifest",
+      Json{{"name", "qkv explorer"},
+           {"short_name", "qkv"},
+           {"start_url", "index.html"},
+           {"display", "standalone"},
+           {"background_color", "#ffffff"},
+           {"theme_color", "#23395b"},
+           {"icons", Json::array({Json{{"src", "icon.svg"}, {"sizes", "any"}, {"type", "image/svg+xml"}}})}}
+              .dump(1) +
+          "\n");
   std::vector<std::string> names;
   std::string all;
   for (const auto& [name, content] : out) {

@@ -10,8 +10,8 @@ namespace qkv::serve {
 
 struct SiteOptions {
   std::string folder;
-  std::vector<std::string> models;  // run folders that the benches show
-  std::string report;               // the index.html of a tour; empty: none
+  std::vector<std::string> models;        // run folders that the benches show
+  std::string report;                     // the index.html of a tour; empty: none
   int64_t most_bytes = int64_t{8} << 20;  // of the weights of a model
 };
 

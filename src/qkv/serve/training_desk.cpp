@@ -23,10 +23,10 @@ struct Limit {
   const char* setting;
   double most;  // 0: a word or a truth value
 };
-constexpr Limit kMaySet[] = {{"model.hidden", 256},      {"model.layers", 6},        {"model.heads", 16},
-                             {"model.ffn", 1024},        {"model.dropout", 1},       {"model.positions", 0},
-                             {"model.attention", 0},     {"model.pre_norm", 0},      {"model.norm", 0},
-                             {"training.epochs", 1000},  {"training.rate", 10},      {"training.seed", 1e15},
+constexpr Limit kMaySet[] = {{"model.hidden", 256},        {"model.layers", 6},         {"model.heads", 16},
+                             {"model.ffn", 1024},          {"model.dropout", 1},        {"model.positions", 0},
+                             {"model.attention", 0},       {"model.pre_norm", 0},       {"model.norm", 0},
+                             {"training.epochs", 1000},    {"training.rate", 10},       {"training.seed", 1e15},
                              {"training.batch_rows", 512}, {"training.average_last", 1}};
 
 void apply(Settings& settings, const Json& wanted) {
@@ -176,14 +176,8 @@ Json TrainingDesk::advance(const Call& call) {
   const Progress& p = s.watcher.now;
   Json losses = Json::array();
   for (size_t i = seen; i < s.watcher.losses.size(); ++i) losses.push_back(s.watcher.losses[i]);
-  return {{"step", p.step},
-          {"steps", p.steps},
-          {"epoch", s.watcher.losses.size()},
-          {"losses", losses},
-          {"loss", p.epoch_loss},
-          {"rate", p.rate},
-          {"per_second", p.per_second()},
-          {"done", s.finished}};
+  return {{"step", p.step},       {"steps", p.steps}, {"epoch", s.watcher.losses.size()}, {"losses", losses},
+          {"loss", p.epoch_loss}, {"rate", p.rate},   {"per_second", p.per_second()},     {"done", s.finished}};
 }
 
 Json TrainingDesk::look(const Call& call) {

@@ -8,8 +8,8 @@
 
 namespace qkv::serve {
 
-/// Holds at most one training. Without pairs in the request it reads book.tsv of its folder, if that is there, or else the
-/// built-in corpus. What it trains is a run folder of the shelf.
+/// Holds at most one training. Without pairs in the request it reads book.tsv of its folder, if that is there, or else
+/// the built-in corpus. What it trains is a run folder of the shelf.
 class TrainingDesk {
  public:
   TrainingDesk(std::string folder, ModelShelf& shelf);

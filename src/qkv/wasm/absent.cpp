@@ -1,13 +1,13 @@
 // What the page's engine cannot do: read compressed files, make PNG files or subword models, and run as several
 // processes. Each says so in one line where it is asked for.
 #include "qkv/core/check.h"
+#include "qkv/data/pretrained_tokenizer.h"
 #include "qkv/data/subword_check.h"
 #include "qkv/data/subwords.h"
 #include "qkv/io/gzip.h"
 #include "qkv/io/png.h"
 #include "qkv/io/zip.h"
 #include "qkv/plot/png.h"
-#include "qkv/data/pretrained_tokenizer.h"
 #include "qkv/ranks/ranks.h"
 #include "qkv/tasks/pretrained/folder.h"
 #include "qkv/tasks/pretrained/translation.h"

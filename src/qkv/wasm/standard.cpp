@@ -27,11 +27,13 @@ to_chars_result shortest(char* first, char* last, Number value) {
   if (count > 1) powers += "." + digits.substr(1);
   powers += fmt::format("e{}{:02}", exponent < 0 ? '-' : '+', std::abs(exponent));
   if (exponent < 0)
-    plain = exponent < -40 ? std::string(64, '0') : "0." + std::string(static_cast<size_t>(-exponent - 1), '0') + digits;
+    plain =
+        exponent < -40 ? std::string(64, '0') : "0." + std::string(static_cast<size_t>(-exponent - 1), '0') + digits;
   else if (exponent >= count - 1)
     plain = exponent > 40 ? std::string(64, '0') : fmt::format("{:.0f}", std::abs(value));
   else
-    plain = digits.substr(0, static_cast<size_t>(exponent + 1)) + "." + digits.substr(static_cast<size_t>(exponent + 1));
+    plain =
+        digits.substr(0, static_cast<size_t>(exponent + 1)) + "." + digits.substr(static_cast<size_t>(exponent + 1));
   const std::string& shorter = plain.size() <= powers.size() ? plain : powers;
   return put(first, last, (value < 0 ? "-" : "") + shorter);
 }

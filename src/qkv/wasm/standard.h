@@ -1,5 +1,5 @@
-// What the standard library of Debian 12's emscripten (libc++ 13) lacks of C++20, as far as qkv uses it. The build of the
-// page includes it before every file, so that no call site knows of it; nothing else may include it.
+// What the standard library of Debian 12's emscripten (libc++ 13) lacks of C++20, as far as qkv uses it. The build of
+// the page includes it before every file, so that no call site knows of it; nothing else may include it.
 #pragma once
 
 #include <algorithm>
@@ -54,13 +54,13 @@ auto find_if(R&& r, F f, P p = {}) {
   return std::find_if(begin(r), end(r), detail::through(f, p));
 }
 template <class I, class F, class P = identity>
-  requires input_iterator<I>
-I find_if(I first, I last, F f, P p = {}) {
+requires input_iterator<I> I find_if(I first, I last, F f, P p = {}) {
   return std::find_if(first, last, detail::through(f, p));
 }
 template <class R, class T, class P = identity>
 auto find(R&& r, const T& value, P p = {}) {
-  return ranges::find_if(r, [&](const auto& x) { return x == value; }, p);
+  return ranges::find_if(
+      r, [&](const auto& x) { return x == value; }, p);
 }
 template <class R, class F, class P = identity>
 auto count_if(R&& r, F f, P p = {}) {
@@ -68,7 +68,8 @@ auto count_if(R&& r, F f, P p = {}) {
 }
 template <class R, class T, class P = identity>
 auto count(R&& r, const T& value, P p = {}) {
-  return ranges::count_if(r, [&](const auto& x) { return x == value; }, p);
+  return ranges::count_if(
+      r, [&](const auto& x) { return x == value; }, p);
 }
 template <class R, class C = std::less<>, class P = identity>
 auto max_element(R&& r, C c = {}, P p = {}) {

@@ -1,5 +1,5 @@
-// Names of values (core/language.h) that clang 14 calls at run time from some lambdas, although the operator is consteval
-// and has no code: here it is compiled as constexpr (cmake/wasm.cmake), so that it has some.
+// Names of values (core/language.h) that clang 14 calls at run time from some lambdas, although the operator is
+// consteval and has no code: here it is compiled as constexpr (cmake/wasm.cmake), so that it has some.
 #include "qkv/core/language.h"
 
 namespace qkv {

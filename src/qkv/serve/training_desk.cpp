@@ -56,23 +56,6 @@ std::string built_in_pairs() {
   return out;
 }
 
-// Keeps the losses, and ends a slice when its time is over.
-class Watcher : public Observer {
- public:
-  using Clock = std::chrono::steady_clock;
-  void step(const Progress& p) override {
-    now = p;
-    if (Clock::now() >= end || (asked && asked->load())) stop = true;
-  }
-  void epoch(const Progress& p) override { losses.push_back(p.epoch_loss); }
-
-  Progress now;
-  std::vector<double> losses;  // of the epochs
-  Clock::time_point end;
-  const std::atomic<bool>* asked = nullptr;
-  std::atomic<bool> stop = false;
-};
-
 TranslationConfig config_of(const Fields& in, const std::string& pairs) {
   const std::string preset = in.text("preset", "d2l-transformer");
   if (!is_book_preset(preset)) refuse("preset: {name} is not a training for the page", "name"_a = preset);
@@ -101,6 +84,23 @@ Json maps_of(const Hypothesis& best, int64_t tokens) {
 }
 
 }  // namespace
+
+// Keeps the losses, and ends a slice when its time is over.
+class TrainingDesk::Watcher : public Observer {
+ public:
+  using Clock = std::chrono::steady_clock;
+  void step(const Progress& p) override {
+    now = p;
+    if (Clock::now() >= end || (asked && asked->load())) stop = true;
+  }
+  void epoch(const Progress& p) override { losses.push_back(p.epoch_loss); }
+
+  Progress now;
+  std::vector<double> losses;  // of the epochs
+  Clock::time_point end;
+  const std::atomic<bool>* asked = nullptr;
+  std::atomic<bool> stop = false;
+};
 
 // A run folder of the shelf. After a slice its training is interrupted, and the next one resumes it: both as for a run
 // that is stopped and started again, so the slices make the same bits as one run.

@@ -23,6 +23,7 @@ class TrainingDesk {
   void stop();
 
  private:
+  class Watcher;
   struct Session;
   Session& session() const;
   std::string folder_;

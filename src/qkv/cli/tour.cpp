@@ -13,6 +13,7 @@
 #include "qkv/cli/terminal.h"
 #include "qkv/core/counts.h"
 #include "qkv/core/parallel.h"
+#include "qkv/data/text.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/labs/render.h"
 #include "qkv/serve/page_file.h"

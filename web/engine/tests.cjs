@@ -1,7 +1,7 @@
-// Runs a program of the wasm build under Node: tests.cjs PROGRAM [ARGUMENT...]. This emscripten would fetch the file of the
-// program, which newer versions of Node refuse for a path.
-const { readFileSync } = require('node:fs');
+// Runs a program of the wasm build under Node: tests.cjs PROGRAM [ARGUMENT...]. This emscripten would fetch the program's
+// .wasm, which newer versions of Node refuse for a path; without `fetch` it reads the file.
 const { resolve } = require('node:path');
 const program = resolve(process.argv[2]);
-globalThis.Module = { wasmBinary: readFileSync(`${program}.wasm`), arguments: process.argv.slice(3) };
+process.argv.splice(1, 2, program);
+delete globalThis.fetch;
 require(`${program}.js`);

@@ -31,6 +31,7 @@ BEGIN {
   may["report"] = "core tensor ranks ops attention io plot data eval train decode models regression run tasks report"
   may["labs"] = "core tensor ops nn attention plot data eval train decode regression models tasks report labs"
   may["serve"] = "core kernels tensor ranks ops nn attention io plot data eval train decode regression models run tasks report serve"
+  may["wasm"] = "*"
   may["cli"] = "*"
   may["qkv.h"] = "core tensor ranks ops nn attention io plot data eval train decode regression models run tasks report"
 
@@ -54,7 +55,7 @@ FNR == 1 {
   inl = FILENAME ~ /-inl\.h$/
   if (!(layer in may)) violation("\"" layer "\" is not a layer")
   installed = header && is_public(FILENAME)
-  if (installed && layer ~ /^(kernels|labs|serve|cli)$/) violation(layer " is not part of the public interface: QKV_API")
+  if (installed && layer ~ /^(kernels|labs|serve|wasm|cli)$/) violation(layer " is not part of the public interface: QKV_API")
 }
 
 /^[ \t]*#[ \t]*include/ {

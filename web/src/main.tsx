@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import './style.css';
 import { benches } from './benches';
 import { leftOut, opening, recorded } from './api';
+import { hasEngine } from './engine';
 import { watchModels } from './models';
 import { bench, hover, isDark, lang, ramp, start, theme } from './store';
 import { t } from './words';
@@ -29,7 +30,7 @@ function Licences() {
 }
 
 function Page() {
-  const offered = recorded ? benches.filter((one) => recorded!.some((r) => one.asks.includes(r.path))) : benches;
+  const offered = recorded && !hasEngine ? benches.filter((one) => recorded!.some((r) => one.asks.includes(r.path))) : benches;
   const here = offered.find((one) => one.name === bench.value) ?? offered.find((one) => one.name === 'translate') ?? offered[0];
   document.title = `${t(`bench_${here.name}`)} · qkv`;
   // On a narrow screen the row of benches scrolls: the one that is open is brought into view.

@@ -200,6 +200,8 @@ export function useWidth<E extends HTMLElement>(): [preact.RefObject<E>, number]
 const failureText = (failure: Failure): [string, string | undefined] => {
   if (failure.error === 'offline') return [t('offline'), t('offlineHint')];
   if (failure.error === 'recorded') return [t('notRecorded'), t('notRecordedHint')];
+  if (failure.error === 'simd') return [t('noSimd'), t('noSimdHint')];
+  if (failure.error === 'engine') return [t('engineFailed'), failure.hint ?? t('engineFailedHint')];
   if (failure.status === 413) return [t('tooLarge'), failure.error];
   return [failure.error, failure.hint];
 };

@@ -1,5 +1,6 @@
 // The list of commands: a new one gets its line here.
 #include "qkv/cli/command.h"
+#include "qkv/serve/page.h"
 
 namespace qkv::cli {
 
@@ -21,6 +22,7 @@ std::unique_ptr<Command> prune_command();
 std::unique_ptr<Command> regress_command();
 std::unique_ptr<Command> score_command();
 std::unique_ptr<Command> serve_command();
+std::unique_ptr<Command> site_command();
 std::unique_ptr<Command> tour_command();
 std::unique_ptr<Command> train_command();
 std::unique_ptr<Command> translate_command();
@@ -30,6 +32,7 @@ Commands all_commands() {
   commands.push_back(tour_command());
   commands.push_back(lab_command());
   commands.push_back(serve_command());
+  if (serve::page_engine()) commands.push_back(site_command());
   commands.push_back(train_command());
   commands.push_back(translate_command());
   commands.push_back(classify_command());

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 
 #include "qkv/cli/machine.h"
 #include "qkv/cli/named_lab.h"
@@ -11,8 +13,11 @@
 #include "qkv/cli/terminal.h"
 #include "qkv/core/counts.h"
 #include "qkv/core/parallel.h"
+#include "qkv/data/text.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/labs/render.h"
+#include "qkv/serve/page.h"
+#include "qkv/serve/page_file.h"
 #include "qkv/train/progress.h"
 
 namespace qkv::cli {
@@ -59,6 +64,8 @@ class TourCommand : public Command {
     options.option(
         "--data FILE",
         tr("labs 10.4 and 10.7: run the book's full experiment on its fra.txt instead of the built-in corpus"), data_);
+    if (serve::page_engine())
+      options.option("--model DIR", tr("a run folder whose model the benches inside the report show"), model_);
     options.flag("--quick", tr("leave out what trains for long; the report says where"), quick_);
   }
 
@@ -76,7 +83,7 @@ class TourCommand : public Command {
       failed += finished.back().page.failed_claims() + !finished.back().error.empty();
     }
     const std::string file = out_ + "/index.html";
-    write_file(file, labs::html_report(finished, global.language, facts(global)));
+    write_file(file, serve::with_benches(labs::html_report(finished, global.language, facts(global)), engine_files()));
     if (!global.quiet) global.say(tr("report: {file} ({time})", "file"_a = file, "time"_a = duration(clock.elapsed())));
     if (failed)
       print_error(tr("{claims} failed; the report shows which", "claims"_a = claim_count(failed)), {}, global.language);
@@ -84,6 +91,19 @@ class TourCommand : public Command {
   }
 
  private:
+  // What the benches of the report start with: a model, and the book's pairs if there is a file of them.
+  std::vector<serve::EngineFile> engine_files() const {
+    std::vector<serve::EngineFile> out;
+    if (!model_.empty()) out = serve::engine_files(model_, "model", kMostWeightBytes);
+    if (data_.empty()) return out;
+    std::string pairs;
+    std::ifstream in(data_);
+    int64_t count = 0;
+    for (std::string line; count++ < kBookPairs && std::getline(in, line);) pairs += line + "\n";
+    out.push_back({"/training/book.tsv", pairs});
+    return out;
+  }
+
   labs::TourFacts facts(const Global& global) const {
     std::string command = "qkv tour";
     for (const std::string& name : names_) command += " " + name;
@@ -136,7 +156,8 @@ class TourCommand : public Command {
   }
 
   std::vector<std::string> names_;
-  std::string out_ = "report", data_;
+  static constexpr int64_t kMostWeightBytes = int64_t{3} << 20, kBookPairs = 601;
+  std::string out_ = "report", data_, model_;
   bool quick_ = false;
 };
 

@@ -156,7 +156,7 @@ std::vector<int32_t> Tokenizer::word_of_token(std::string_view sentence) const {
   size_t word = 0;
   for (const Piece& piece : state_->subwords->encode_pieces(text)) {
     // A piece belongs to the word of its first letter: the blank before a word belongs to that word.
-    const auto end_of = [&](size_t w) { return static_cast<size_t>(words[w].end() - text.data()); };
+    const auto end_of = [&words, start = text.data()](size_t w) { return static_cast<size_t>(words[w].end() - start); };
     while (word + 1 < words.size() && end_of(word) <= piece.begin) ++word;
     out.push_back(word < part_of_word.size() ? part_of_word[word] : 0);
   }

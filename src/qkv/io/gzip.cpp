@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "qkv/core/check.h"
+#include "qkv/io/zip.h"
 
 namespace qkv {
 namespace {
@@ -70,6 +71,16 @@ size_t GzipStream::read(std::span<std::byte> out) {
     done += room - s.stream.avail_out;
   }
   return done;
+}
+
+std::string gzipped(std::string_view bytes) {
+  const auto data = std::as_bytes(std::span(bytes));
+  const std::vector<std::byte> body = deflated(data);
+  std::string out{"\x1f\x8b\x08\0\0\0\0\0\x02\x03", 10};  // no name, no time; as small as it can be
+  out.append(reinterpret_cast<const char*>(body.data()), body.size());
+  for (const uint32_t number : {crc_of(data), static_cast<uint32_t>(bytes.size())})
+    for (int i = 0; i < 4; ++i) out += static_cast<char>(number >> 8 * i & 0xff);
+  return out;
 }
 
 }  // namespace qkv

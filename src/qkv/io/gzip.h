@@ -1,10 +1,12 @@
-// Reading gzip files part by part.
+// Gzip files: read part by part, written as a whole.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "qkv/core/api.h"
 #include "qkv/io/file.h"
@@ -27,5 +29,8 @@ class GzipStream {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// A gzip file of the bytes; the same bytes give the same file.
+std::string gzipped(std::string_view bytes);
 
 }  // namespace qkv

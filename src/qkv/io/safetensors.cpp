@@ -101,7 +101,7 @@ void write_parts(const std::string& path, std::vector<Part> parts, const std::ma
           "{path}: the header would have {size} bytes, expected at most {most}", "path"_a = path,
           "size"_a = text.size(), "most"_a = limits::kSafetensorsHeaderBytes);
   std::string length(8, '\0');
-  for (size_t i = 0; i < 8; ++i) length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
+  for (size_t i = 0; i < 8; ++i) length[i] = static_cast<char>(uint64_t{text.size()} >> (8 * i) & 0xff);
 
   AtomicFile file(path);
   file.write(length + text);

@@ -1,19 +1,16 @@
-// YAML in and out. yaml-cpp accepts repeated keys, anchors and octal numbers; we do not.
+// Settings from text and back. YAML has repeated keys, anchors and nested tables; settings do not.
 #include "qkv/io/settings.h"
-
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <charconv>
 #include <set>
-#include <sstream>
 
 #include "qkv/core/check.h"
 #include "qkv/core/limits.h"
 #include "qkv/core/numbers.h"
 #include "qkv/core/suggest.h"
 #include "qkv/io/file.h"
+#include "qkv/io/yaml_events.h"
 
 namespace qkv {
 namespace {
@@ -53,13 +50,13 @@ std::string yaml_scalar(const std::string& text) {
   return out + "\"";
 }
 
-std::string at_line(const std::string& name, const YAML::Mark& mark) { return text(name, ":", mark.line + 1); }
+std::string at_line(const std::string& name, int64_t line) { return text(name, ":", line); }
 
 }  // namespace
 
 // Handles the events of one document, block by block. Anything but a table of blocks of single values is refused where
 // it begins, so lists, aliases and nested tables are never stored.
-class SettingsReader : public YAML::EventHandler {
+class SettingsReader : public YamlEvents {
  public:
   struct Value {
     std::string name, value, where;
@@ -72,69 +69,55 @@ class SettingsReader : public YAML::EventHandler {
   void read(const std::string& yaml) {
     require(yaml.size() <= limits::kSettingsBytes, "{name}: has {size} bytes; a configuration has at most {most}",
             "name"_a = name_, "size"_a = grouped(yaml.size()), "most"_a = grouped(limits::kSettingsBytes));
-    try {
-      std::istringstream text(yaml);
-      YAML::Parser parser(text);
-      // yaml-cpp produces empty documents endlessly from a stray comma: the second document ends the reading.
-      while (parser.HandleNextDocument(*this)) continue;
-    } catch (const YAML::Exception& e) {
-      refuse("{where}: not YAML: {reason}", "where"_a = at_line(name_, e.mark), "reason"_a = e.msg);
-    }
+    read_yaml(yaml, name_, *this);
   }
 
-  void OnDocumentStart(const YAML::Mark& mark) override {
+  void begin(int64_t line) override {
     require(!started_, "{where}: something follows the settings, expected one YAML document of blocks",
-            "where"_a = at_line(name_, mark));
+            "where"_a = at_line(name_, line));
     started_ = true;
   }
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { word(mark, nullptr); }
-  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t, const std::string& value) override {
-    word(mark, &value);
+  void scalar(int64_t line, const std::string* value) override { word(line, value); }
+  void alias(int64_t line) override {
+    refuse("{where}: a setting cannot be an alias, expected its value", "where"_a = at_line(name_, line));
   }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    refuse("{where}: a setting cannot be an alias, expected its value", "where"_a = at_line(name_, mark));
-  }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
-    refuse_nest(mark);
-  }
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
-    if (depth_ == 2 || (depth_ == 1 && !has_block_)) refuse_nest(mark);
+  void list(int64_t line) override { refuse_nest(line); }
+  void begin_table(int64_t line) override {
+    if (depth_ == 2 || (depth_ == 1 && !has_block_)) refuse_nest(line);
     ++depth_;
   }
-  void OnMapEnd() override {
+  void end_table() override {
     if (--depth_ == 1) has_block_ = false;
   }
 
  private:
   // A key or a value; null if there is none.
-  void word(const YAML::Mark& mark, const std::string* value) {
+  void word(int64_t line, const std::string* value) {
     if (depth_ == 0) {
       require(value == nullptr, "{name}: expected blocks of \"key: value\" lines", "name"_a = name_);
     } else if (depth_ == 1 && !has_block_) {
-      require(value != nullptr, "{where}: the name of a block must be a word", "where"_a = at_line(name_, mark));
-      open_block(*value, at_line(name_, mark));
+      require(value != nullptr, "{where}: the name of a block must be a word", "where"_a = at_line(name_, line));
+      open_block(*value, at_line(name_, line));
     } else if (depth_ == 1) {
       require(value == nullptr, "{where}: the block \"{block}\" must hold \"key: value\" lines", "where"_a = where_,
               "block"_a = block_);
       has_block_ = false;
     } else if (key_.empty()) {
-      require(value != nullptr, "{where}: a key must be a word", "where"_a = at_line(name_, mark));
-      open_key(*value, at_line(name_, mark));
+      require(value != nullptr, "{where}: a key must be a word", "where"_a = at_line(name_, line));
+      open_key(*value, at_line(name_, line));
     } else {
       take(value ? *value : std::string());
       key_.clear();
     }
   }
 
-  [[noreturn]] void refuse_nest(const YAML::Mark& mark) const {
+  [[noreturn]] void refuse_nest(int64_t line) const {
     if (depth_ == 0) refuse("{name}: expected blocks of \"key: value\" lines", "name"_a = name_);
     if (depth_ == 1 && !has_block_)
-      refuse("{where}: the name of a block must be a word", "where"_a = at_line(name_, mark));
+      refuse("{where}: the name of a block must be a word", "where"_a = at_line(name_, line));
     if (depth_ == 1)
       refuse("{where}: the block \"{block}\" must hold \"key: value\" lines", "where"_a = where_, "block"_a = block_);
-    if (key_.empty()) refuse("{where}: a key must be a word", "where"_a = at_line(name_, mark));
+    if (key_.empty()) refuse("{where}: a key must be a word", "where"_a = at_line(name_, line));
     refuse("{where}: \"{key}\" must have one value", "where"_a = where_, "key"_a = key_);
   }
 

@@ -39,6 +39,12 @@ constexpr Endpoint kEndpoints[] = {{"GET", "/health", health},
                                    {"GET", "/v1/models", openai_models},
                                    {"POST", "/v1/completions", openai_completions}};
 
+// For an engine inside a page alone (docs/wasm.md).
+constexpr Endpoint kPageEndpoints[] = {{"POST", "/api/v1/train/start", train_start},
+                                       {"POST", "/api/v1/train/advance", train_advance},
+                                       {"POST", "/api/v1/train/look", train_look},
+                                       {"POST", "/api/v1/train/stop", train_stop}};
+
 // The depth of nested lists and objects, before a parser recurses into them.
 bool too_deep(const std::string& json) {
   int depth = 0;
@@ -171,7 +177,9 @@ ApiAnswer Api::run(const ApiRequest& request, Call& call) {
   if (run && gets) return {200, printed(run_metrics(call, *run))};
   if (model && gets) return {200, printed(openai_model(call, *model))};
   bool known = run || model;
-  for (const Endpoint& e : kEndpoints) {
+  std::vector<Endpoint> all(std::begin(kEndpoints), std::end(kEndpoints));
+  if (desk_) all.insert(all.end(), std::begin(kPageEndpoints), std::end(kPageEndpoints));
+  for (const Endpoint& e : all) {
     if (request.path != e.path) continue;
     known = true;
     if (request.method != e.method) continue;

@@ -27,6 +27,7 @@ struct ApiAnswer {
 
 struct Call;
 struct MapSession;
+class TrainingDesk;
 
 /// Answers the requests of docs/api.md. May be called by several threads at once.
 class Api {
@@ -51,6 +52,10 @@ class Api {
   ModelShelf& shelf() { return shelf_; }
   EventHub& events() { return events_; }
 
+  /// Lets a page train with /api/v1/train/...: for an engine inside the page, where nobody else uses it.
+  void offer_training(TrainingDesk& desk) { desk_ = &desk; }
+  TrainingDesk* desk() const { return desk_; }
+
  private:
   ApiAnswer run(const ApiRequest& request, Call& call);
   std::shared_ptr<std::atomic<bool>> begin_view(const std::string& view);
@@ -58,6 +63,7 @@ class Api {
 
   ModelShelf& shelf_;
   EventHub& events_;
+  TrainingDesk* desk_ = nullptr;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<std::atomic<bool>>> views_;
   std::map<uint64_t, std::shared_ptr<const MapSession>> sessions_;

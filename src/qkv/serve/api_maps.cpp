@@ -6,6 +6,7 @@
 
 #include "qkv/core/parallel.h"
 #include "qkv/ops/elementwise.h"
+#include "qkv/serve/base64.h"
 #include "qkv/serve/edits.h"
 #include "qkv/serve/map_session.h"
 
@@ -34,19 +35,10 @@ Range read_range(const Fields& in, const char* key, int64_t size) {
 }
 
 // The bytes of float32 numbers, little-endian, in base64: a third as long as numbers, and quick to make.
-std::string base64(const Tensor& x) {
+std::string base64_of(const Tensor& x) {
   static_assert(std::endian::native == std::endian::little);
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const auto bytes = std::as_bytes(x.data());
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t three = 0;
-    for (size_t k = 0; k < 3; ++k)
-      three = three << 8 | (i + k < bytes.size() ? std::to_integer<uint32_t>(bytes[i + k]) : 0u);
-    for (size_t k = 0; k < 4; ++k) out += i + k <= bytes.size() ? kDigits[three >> (18 - 6 * k) & 63] : '=';
-  }
-  return out;
+  return base64({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 // How far two maps are apart: half the sum of differences of a row, as a mean over rows; 0 to 1.
@@ -141,7 +133,7 @@ Json map_part(const Call& call) {
   }
   const std::string form = in.text("form", "numbers");
   if (form != "numbers" && form != "base64") refuse_word("form", form, {"numbers", "base64"});
-  return {{"values", form == "base64" ? Json(base64(out)) : nested(out)},
+  return {{"values", form == "base64" ? Json(base64_of(out)) : nested(out)},
           {"cells", {cell_rows, cell_columns}},
           {"row", {rows.begin, rows.end}},
           {"column", {columns.begin, columns.end}},

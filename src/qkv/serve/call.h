@@ -110,6 +110,10 @@ Json generate(const Call& call);
 Json classify(const Call& call);
 Json picture(const Call& call);
 Json run_metrics(const Call& call, const std::string& id);
+Json train_start(const Call& call);
+Json train_advance(const Call& call);
+Json train_look(const Call& call);
+Json train_stop(const Call& call);
 // For clients of other programs.
 Json libre_translate(const Call& call);
 Json libre_languages(const Call& call);

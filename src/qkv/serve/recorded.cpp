@@ -7,6 +7,7 @@
 #include "qkv/report/bench_link.h"
 #include "qkv/serve/call.h"
 #include "qkv/serve/page.h"
+#include "qkv/serve/page_file.h"
 
 namespace qkv::serve {
 namespace {
@@ -30,7 +31,10 @@ class PageRecorder {
     require(model_["usable"].get<bool>(), "{name}: has no weights yet", "name"_a = model_["name"].get<std::string>());
     const std::string start = model_["task"] == "language" ? language() : translation();
     const Json block = {{"open", start}, {"requests", requests_}, {"left_out", said()}};
-    return {with_block(block), title_, left_out_};
+    // The engine takes up where the recorded answers end.
+    std::vector<EngineFile> files;
+    if (page_engine()) files = engine_files(shelf_.models()[0].folder, model_["name"], o_.most_bytes / 4);
+    return {with_block(block, files.empty() ? "" : engine_block(files)), title_, left_out_};
   }
 
  private:
@@ -186,17 +190,23 @@ class PageRecorder {
   }
 
   // Nothing in the block can end it, and the file may load nothing from anywhere.
-  static std::string with_block(const Json& block) {
+  static std::string with_block(const Json& block, const std::string& engine) {
     std::string json;
     for (const char c : json_text(block)) json += c == '<' ? std::string("\\u003c") : std::string(1, c);
     std::string page(page_html()), policy(page_policy());
     for (const std::string_view only_sent : {"; frame-ancestors 'none'", "; connect-src 'self'"})
       if (const size_t at = policy.find(only_sent); at != policy.npos) policy.erase(at, only_sent.size());
+    // The engine is compiled by the browser, in a worker whose script is in the file.
+    if (!engine.empty()) {
+      policy.insert(policy.find("script-src ") + 11, "'wasm-unsafe-eval' blob: ");
+      policy += "; worker-src blob:";
+    }
     const auto insert = [&](std::string_view before, const std::string& text) {
       const size_t at = page.find(before);
       check(at != page.npos, "[recorded_page] the page has no ", before);
       page.insert(at, text);
     };
+    insert("<template id=\"licences\">", engine);
     insert("<template id=\"licences\">",
            "<script type=\"application/json\" id=\"qkv-recorded\">" + json + "</script>\n");
     insert("<title>", "<meta http-equiv=\"Content-Security-Policy\" content=\"" + policy + "\">\n");

@@ -9,6 +9,8 @@ import { Key, rich, t } from '../words';
 import { Curve, CurveProps, curveSvg } from '../views/curve';
 import { Figure } from '../views/figure';
 import { Heat, HeatProps, heatSvg } from '../views/heat';
+import { hasEngine } from '../engine';
+import { TrainingHere } from './training_here';
 
 const s = settings('training', { run: '', other: '', show: 'loss', step: -1 });
 
@@ -140,7 +142,8 @@ export function TrainingBench() {
       ]}
     >
       <BackgroundFailed />
-      {all === null ? (
+      {hasEngine && <TrainingHere />}
+      {hasEngine ? null : all === null ? (
         <Waiting height={360} />
       ) : !model ? (
         <Empty><p>{rich('noRuns')}</p></Empty>

@@ -133,4 +133,6 @@ export const zh: Record<keyof typeof en, string> = {
   tryFlat: '抹平最后的交叉注意力', tryFlatAsk: '如果每个源词都一样重，哪些词会出错？', tryForceRow: '看错的词', tryForceRowAsk: '第二个词只能看第四个：它会变成那个词的翻译吗？', tryOffSelf: '让自注意力静音', tryOffSelfAsk: '解码器第一层忘了写过什么。语法受影响吗？',
   pinnedNote: '验证集的第一个句子，逐词：行是写出的词，列是读到的词，取最后一层各头的平均。', fact_epoch: '轮', fact_step: '步', fact_loss: '训练损失', fact_rate: '学习率', fact_gradient_norm: '梯度长度', fact_count: '词元或图像数', fact_seconds: '秒', fact_per_second: '每秒', fact_valid_loss: '验证损失', fact_valid_accuracy: '验证准确率',
   lastLine: '运行的最后一行', largestTitle: '相差最大的地方',
+
+  trainHere: '在此训练', bookTransformer: '书中的 Transformer', bookBahdanau: '书中的 Bahdanau 注意力', seed: '种子', startTraining: '训练', startAnew: '重新开始', pauseTraining: '暂停', resumeTraining: '继续', keptModel: '其他实验台可用它，名为 {name}。', dataHere: '它从内置语料的 601 个句对学习；若此文件含书中的句对，则从那里学习。把书的 fra.txt 拖到这里，即可用它训练。', dataDropped: '它从 {file} 的前 601 行学习。', notPairs: '{file}:{line}：应为以制表符分开的两个句子。', trainingLine: '第 {epoch} 轮，共 {epochs} 轮 · 损失 {loss} · 每秒 {speed} 个词元', lossBook: '训练损失（书中的单位）', lossToken: '每个词元的训练损失', mapOfSentence: '“{text}”的翻译看向何处', whichMap: '头', noMap: '没有可显示的注意力。', noSimd: '此浏览器无法运行引擎：缺少 WebAssembly 的 SIMD 或异常。', noSimdHint: '录下的图仍在；用较新的浏览器可看其余部分。', engineFailed: '本页中的引擎已停止。', engineFailedHint: '下一个问题会重新启动它。',
 };

@@ -172,7 +172,7 @@ double LanguageTask::validate(Ranks* ranks) const {
 
 std::map<std::string, Array> LanguageTask::attention() const {
   const std::vector<int32_t>& from = validates() ? valid_ : train_;
-  const int64_t count = std::min({kAttentionTokens, config_.model.context, std::ssize(from)});
+  const int64_t count = std::min<int64_t>({kAttentionTokens, config_.model.context, std::ssize(from)});
   const LanguageBatch batch = language_batch(model_, from, std::vector<int64_t>{0},
                                              count - (needed() - config_.model.context), Rng(0).at("attention"));
   const AttentionMaps seen = language_attention(model_, batch).weights;

@@ -104,7 +104,7 @@ void in_batches(std::span<const std::vector<int32_t>> sentences, std::vector<siz
                 const Work& work) {
   std::stable_sort(rows.begin(), rows.end(),
                    [&](size_t a, size_t b) { return sentences[a].size() < sentences[b].size(); });
-  const auto steps = [&](size_t i) { return std::max(std::ssize(sentences[rows[i]]), limits.least); };
+  const auto steps = [&](size_t i) { return std::max<int64_t>(std::ssize(sentences[rows[i]]), limits.least); };
   const auto fits = [&](size_t begin, size_t end) {  // including the sentence at `end`
     const auto count = static_cast<int64_t>(end + 1 - begin);
     return count <= limits.rows && (limits.least == 0 || steps(end) == steps(begin)) &&
@@ -277,7 +277,7 @@ std::vector<ForcedTranslation> Translator::force_ids(std::vector<std::vector<int
   std::vector<ForcedTranslation> out(sources.size());
   const auto decoder = decoder_of(options.edits);
   int64_t longest = 0;
-  for (const auto& ids : targets) longest = std::max(longest, std::ssize(ids));
+  for (const auto& ids : targets) longest = std::max<int64_t>(longest, std::ssize(ids));
   const BatchLimits limits{options.rows > 0 ? options.rows : config_.decoding.batch_rows, source_steps(config_),
                            tokenizers_.target.size() + longest * facts_.written_floats,
                            facts_.source_floats + (options.keep_attention ? longest * maps() : 0)};

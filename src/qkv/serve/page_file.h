@@ -1,0 +1,28 @@
+// Pages that need no server: the explorer with the engine and models inside.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace qkv::serve {
+
+/// A file as the engine reads it: "/models/NAME/config.yaml".
+struct EngineFile {
+  std::string path, bytes;
+};
+
+/// The files of a run folder as those of model `name`; nothing where the engine cannot read the model (pretrained, or
+/// with subwords), has no weights, or more than `most_bytes` of them.
+std::vector<EngineFile> engine_files(const std::string& folder, const std::string& name, int64_t most_bytes);
+
+/// The block of a page that holds the engine and these files. It is unpacked when a bench first asks something.
+std::string engine_block(const std::vector<EngineFile>& files);
+
+/// The explorer as one file.
+std::string explorer_file(const std::vector<EngineFile>& files);
+
+/// A report with the explorer inside: buttons that open its benches are put before the end of its header, and links to
+/// benches lead there. All of it is packed, so that it costs nothing until a bench is opened.
+std::string with_benches(std::string report, const std::vector<EngineFile>& files);
+
+}  // namespace qkv::serve

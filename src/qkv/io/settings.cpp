@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <set>
+#include <sstream>
 
 #include "qkv/core/check.h"
 #include "qkv/core/limits.h"

@@ -99,7 +99,7 @@ std::string inserted(std::string page, std::string_view before, const std::strin
 }  // namespace
 
 std::vector<EngineFile> engine_files(const std::string& folder, const std::string& name, int64_t most_bytes) {
-  if (!fs::exists(folder + "/config.yaml") || has_subwords(read_any_run_config(folder))) return {};
+  if (!fs::exists(folder + "/config.yaml") || has_subwords(read_folder_config(folder))) return {};
   const std::string weights = run_weights(folder);
   if (fs::file_size(weights) > static_cast<uintmax_t>(most_bytes)) return {};
   std::vector<EngineFile> out = {{"/models/" + name + "/model.safetensors", whole_file(weights)}};

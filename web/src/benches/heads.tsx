@@ -5,7 +5,7 @@ import { mapTable } from '../export';
 import { chosen, Model } from '../models';
 import { num, word } from '../num';
 import { settings } from '../store';
-import { BenchPage, Choice, ModelSelect, Shown, Slider, TextField, tryThis, WithModel } from '../ui';
+import { BenchPage, Choice, ModelSelect, Shown, Slider, TextField, tryThis, WithModel, Written } from '../ui';
 import { Key, rich, t } from '../words';
 import { Bars } from '../views/bars';
 import { Changed } from '../views/changed';
@@ -15,7 +15,9 @@ import { TileMap } from '../views/tiles';
 import { I, M, N, O, Row, Sub, Sum } from '../maths';
 
 type Off = [string, number, number]; // part, layer, head
-const s = settings('heads', { model: '', text: null as string | null, name: 'cross', layer: 1, head: 1, off: [] as Off[], view: '' });
+const s = settings('heads', { model: '', text: null as string | null, name: 'cross', layer: 1, head: 1, off: [] as Off[], view: '' }, {
+  off: (value) => Array.isArray(value) && value.every((one) => Array.isArray(one) && typeof one[0] === 'string' && Number.isInteger(one[1]) && Number.isInteger(one[2])),
+});
 
 export interface HeadMap {
   name: string;
@@ -276,27 +278,29 @@ export function HeadsBench() {
               <ModelSelect task="translation" id={s.model} fits={hasHeads} />
               <Choice label={t('part')} value={name} options={(of.maps ?? []).map((value) => ({ value, label: t(`part_${value}` as Key) }))} set={(value) => (s.name.value = value)} />
             </div>
-            <Shown of={maps} height={420}>
-              {(now) => (
-                <>
-                  <div class="pair">
-                    <Figure name="heads" title={t('gridTitle', { part: t(`part_${name}` as Key) })} noPicture json={() => now.maps} table={() => ({ header: ['part', 'layer', 'head', 'entropy', 'confidence'], rows: now.maps.map((m) => [m.name, m.layer, m.head, m.entropy ?? '', m.confidence ?? '']) })} command={now.command} note={t('gridNote')}>
-                      <Grid data={now} />
-                    </Figure>
-                    {data && <Outcome data={data} />}
-                  </div>
-                  <div class="pair">
-                    <Large data={now} />
-                    {data && (
-                      <div class="stack">
-                        <Importance data={data} />
-                        <Difference data={data} />
-                      </div>
-                    )}
-                  </div>
-                </>
-              )}
-            </Shown>
+            <Written text={text.value}>
+              <Shown of={maps} height={420}>
+                {(now) => (
+                  <>
+                    <div class="pair">
+                      <Figure name="heads" title={t('gridTitle', { part: t(`part_${name}` as Key) })} noPicture json={() => now.maps} table={() => ({ header: ['part', 'layer', 'head', 'entropy', 'confidence'], rows: now.maps.map((m) => [m.name, m.layer, m.head, m.entropy ?? '', m.confidence ?? '']) })} command={now.command} note={t('gridNote')}>
+                        <Grid data={now} />
+                      </Figure>
+                      {data && <Outcome data={data} />}
+                    </div>
+                    <div class="pair">
+                      <Large data={now} />
+                      {data && (
+                        <div class="stack">
+                          <Importance data={data} />
+                          <Difference data={data} />
+                        </div>
+                      )}
+                    </div>
+                  </>
+                )}
+              </Shown>
+            </Written>
             {heads.value.failure && !heads.value.busy && <Shown of={heads}>{() => null}</Shown>}
           </>
         )}

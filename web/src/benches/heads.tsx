@@ -50,7 +50,14 @@ const hasHeads = (one: Model) => (one.heads ?? 0) > 0 && one.kind === 'transform
 const model = computed(() => chosen('translation', s.model.value, hasHeads));
 const text = computed(() => s.text.value ?? model.value?.examples?.[1] ?? model.value?.examples?.[0] ?? '');
 const part = computed(() => (model.value?.maps?.includes(s.name.value) ? s.name.value : (model.value?.maps?.[0] ?? 'cross')));
-const off = computed(() => s.off.value.map(([name, layer, head]) => ({ name, layer, head })));
+// Heads that a smaller model does not have are not switched off in it.
+const switched = computed(() =>
+  s.off.value.filter(([name, layer, head]) => {
+    const layers = model.value?.layers?.[name === 'encoder' ? 'encoder' : 'decoder'] ?? 0;
+    return !!model.value?.maps?.includes(name) && layer >= 1 && layer <= layers && head >= 1 && head <= (model.value.heads ?? 0);
+  }),
+);
+const off = computed(() => switched.value.map(([name, layer, head]) => ({ name, layer, head })));
 const heads = follow<Heads>(
   () =>
     model.value && text.value.trim()
@@ -71,9 +78,9 @@ const plain = follow<Maps>(() => {
 });
 const shownMap = (map: HeadMap): HeadMap => (isOff(map.name, map.layer, map.head) && plain.value.data?.maps.find((one) => one.name === map.name && one.layer === map.layer && one.head === map.head)) || map;
 
-const isOff = (name: string, layer: number, head: number) => s.off.value.some((one) => one[0] === name && one[1] === layer && one[2] === head);
+const isOff = (name: string, layer: number, head: number) => switched.value.some((one) => one[0] === name && one[1] === layer && one[2] === head);
 const toggle = (name: string, layer: number, head: number) =>
-  (s.off.value = isOff(name, layer, head) ? s.off.value.filter((one) => !(one[0] === name && one[1] === layer && one[2] === head)) : [...s.off.value, [name, layer, head]]);
+  (s.off.value = isOff(name, layer, head) ? switched.value.filter((one) => !(one[0] === name && one[1] === layer && one[2] === head)) : [...switched.value, [name, layer, head]]);
 
 export const namesOf = (data: Maps, name: string) => {
   if (name === 'encoder') return { rows: data.source_tokens.map(word), columns: data.source_tokens.map(word) };
@@ -149,14 +156,14 @@ function Large({ data }: { data: Maps }) {
 }
 
 function Outcome({ data }: { data: Heads }) {
-  const none = s.off.value.length === 0;
+  const none = switched.value.length === 0;
   const change = data.log_probability - data.baseline.log_probability;
   return (
-    <Figure name="outcome" title={t('outcomeTitle')} noPicture table={() => ({ header: ['heads off', 'text', 'log_probability of the first text'], rows: [['', data.baseline.text, data.baseline.log_probability], [s.off.value.map((o) => o.join(' ')).join('; '), data.text, data.log_probability]] })} json={() => data}>
+    <Figure name="outcome" title={t('outcomeTitle')} noPicture table={() => ({ header: ['heads off', 'text', 'log_probability of the first text'], rows: [['', data.baseline.text, data.baseline.log_probability], [switched.value.map((o) => o.join(' ')).join('; '), data.text, data.log_probability]] })} json={() => data}>
       <dl class="outcome">
         <dt>{t('withAll')}</dt>
         <dd>{data.baseline.text}</dd>
-        <dt>{none ? t('withoutNone') : t('withoutHeads', { count: s.off.value.length })}</dt>
+        <dt>{none ? t('withoutNone') : t('withoutHeads', { count: switched.value.length })}</dt>
         <dd aria-live="polite">{none ? <span class="soft">{t('switchSome')}</span> : data.text === data.baseline.text ? <>{data.text} <small class="soft">{t('unchanged')}</small></> : <Changed from={data.baseline.text} to={data.text} />}</dd>
         <dt>{t('oldLikely')}</dt>
         <dd class="num">
@@ -181,8 +188,8 @@ function Outcome({ data }: { data: Heads }) {
 function Importance({ data }: { data: Heads }) {
   const all = data.importance ?? [];
   const least = [...all].sort((a, b) => a.value - b.value);
-  const others = s.off.value.filter((one) => one[0] !== data.name);
-  const count = s.off.value.length - others.length;
+  const others = switched.value.filter((one) => one[0] !== data.name);
+  const count = switched.value.length - others.length;
   return (
     <Figure name="importance" title={t('importanceTitle')} noPicture table={() => ({ header: ['part', 'layer', 'head', 'importance'], rows: all.map((one) => [data.name, one.layer, one.head, one.value]) })} json={() => all} note={t('importanceNote')}>
       <Slider

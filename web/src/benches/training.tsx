@@ -22,6 +22,11 @@ interface Metrics {
 const known = signal<Record<string, Metrics>>({});
 const failure = signal<Failure | null>(null);
 const run = computed(() => models.value?.find((one) => isNamed(one, s.run.value)) ?? models.value?.[0] ?? null);
+// Where nothing is chosen, the run that is being trained; it stays when its training has ended.
+effect(() => {
+  const live = models.value?.find((one) => one.state === 'training');
+  if (bench.value === 'training' && live && !s.run.value) s.run.value = live.name;
+});
 const other = computed(() => models.value?.find((one) => isNamed(one, s.other.value)) ?? null);
 
 async function load(id: string) {

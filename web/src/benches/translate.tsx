@@ -91,6 +91,13 @@ function attention(data: Translation): number[][] {
 const unknownAt = (data: Translation) =>
   data.unknown.flatMap((u) => (typeof u === 'number' ? [u] : data.source_tokens.flatMap((token, j) => (token === u || word(token) === u ? [j] : []))));
 
+/** The unknown words as they were typed, where words and tokens can be paired; else the token that stands for them. */
+function unknownWords(data: Translation): string[] {
+  const read = data.source_tokens.filter((token) => !/^<(bos|eos)>$/.test(token));
+  const typed = [text.value.trim().split(/\s+/), text.value.match(/[\p{L}\p{N}'’-]+|[^\s\p{L}\p{N}]/gu) ?? []].find((words) => words.length === read.length);
+  return [...new Set(unknownAt(data).map((j) => typed?.[j] ?? word(data.source_tokens[j])))];
+}
+
 function Formula({ data }: { data: Translation }) {
   const { h } = shown(data);
   const at = Math.min(hover.value?.row ?? s.word.value, h.steps.length - 1);
@@ -250,7 +257,7 @@ function Picture({ data, of }: { data: Translation; of: Model }) {
         json={() => data}
         note={
           <>
-            {which} · {t('linesFloor')} {unknown.length > 0 && <b class="second">{t('unknownWords', { words: unknown.map((j) => names.columns[j]).join(', ') })}</b>}
+            {which} · {t('linesFloor')} {unknown.length > 0 && <b class="second">{t('unknownWords', { words: unknownWords(data).join(', ') })}</b>}
           </>
         }
       >

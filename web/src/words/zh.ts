@@ -25,7 +25,7 @@ export const zh: Record<keyof typeof en, string> = {
 
   translateTitle: '每个词看向了哪里',
   translateNotice: '指向一个**写出的**词：连线通向选出它时注意力停留的词。点击它，看它**本来还可能**是什么。',
-  listensTo: '在听', scoreIs: '得分 {score}：按 {words} 个词元校正后的 log p',
+  listensTo: '看向', scoreIs: '得分 {score}：按 {words} 个词元校正后的 log p',
   sentence: '句子', translation: '译文', score: '得分', forced: '手写', reference: '参考译文',
   alternatives: '它本来还可能是什么', forceThis: '把这个词放在那里并给整句打分',
   crossMap: '写出的词对读到的词的注意力', linesTitle: '从写出的到读到的', linesLabel: '写出的词与读到的词的对齐',
@@ -45,7 +45,7 @@ export const zh: Record<keyof typeof en, string> = {
 
   regressionTitle: '核回归就是注意力',
   regressionNotice: '每个点是一个**键**，带着一个**值**。在图上移动：指针就是**查询**。近的键得到权重，它们的加权平均就是答案。',
-  listensToKeys: '在听 {keys} 个键中的 **{effective}** 个', leftOutError: '留一误差', looTitle: '留一误差与宽度', looNow: '当前宽度处：{error}。点击可另选宽度。',
+  listensToKeys: '看向 {keys} 个键中的 **{effective}** 个', leftOutError: '留一误差', looTitle: '留一误差与宽度', looNow: '当前宽度处：{error}。点击可另选宽度。',
   pasteCsv: '粘贴 CSV', pasteBad: '没有找到两行各含两个数的数据。', pasteSkipped: '跳过了 {lines} 行不含两个数的数据。', bookData: '书中的点',
   regressMap: '注意力权重：行是查询，列是键', queryRow: '查询', keyColumn: '键', scatterTitle: '拖动点；双击添加或删除',
   scatterTruth: '虚线：真实函数。', scatterNote: '蓝色：答案及其 95 % 置信带。红色：每个点被听取的程度。键盘：Tab 到一个点，方向键移动，Delete 删除。',

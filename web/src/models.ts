@@ -43,11 +43,13 @@ export const streamed = signal<{ view: string; tokens: string[] } | null>(null);
 export const metrics = signal<{ id: string; row: Record<string, number> } | null>(null);
 
 export const ofTask = (task: Model['task']) => (models.value ?? []).filter((model) => model.task === task);
-/** The model with this id, or else the first that is ready, or one whose training was interrupted. */
-export const chosen = (task: Model['task'], id: string, fits: (model: Model) => boolean = () => true) => {
+/** Whether a model is the one that an address or a control names: by its name, which stays when the server is started anew. */
+export const isNamed = (model: Model, name: string) => model.name === name || model.id === name;
+/** The model with this name, or else the first that is ready, or one whose training was interrupted. */
+export const chosen = (task: Model['task'], name: string, fits: (model: Model) => boolean = () => true) => {
   const all = ofTask(task).filter((model) => (model.usable ?? model.state === 'ready') && fits(model));
   const first = (state: Model['state']) => all.find((model) => model.state === state);
-  return all.find((model) => model.id === id) ?? first('ready') ?? first('interrupted') ?? null;
+  return all.find((model) => isNamed(model, name)) ?? first('ready') ?? first('interrupted') ?? null;
 };
 
 const take = (listed: Listed) =>

@@ -19,8 +19,10 @@ export const point = (row?: number, column?: number) => {
 type Value = string | number | boolean | object | null;
 type Fields = Record<string, Value>;
 type State<T extends Fields> = { [K in keyof T]: Signal<T[K]> };
+type Fits = (value: unknown) => boolean;
 interface Bench {
   defaults: Fields;
+  fits: Record<string, Fits | undefined>;
   fields: Record<string, Signal<Value>>;
 }
 const benches = new Map<string, Bench>();
@@ -31,11 +33,14 @@ let latest = '';
 /** The bench whose settings were made last: a module makes them first, and what follows belongs to the same bench. */
 export const owner = () => latest;
 
-/** The settings of a bench, one signal each. Those that differ from their defaults are in the address. */
-export function settings<T extends Fields>(name: string, defaults: T): State<{ [K in keyof T]: Wide<T[K]> }> {
+/**
+ * The settings of a bench, one signal each. Those that differ from their defaults are in the address. `fits` says what a
+ * list or an object from an address must look like; what is absent at first and has no `fits` is a text.
+ */
+export function settings<T extends Fields>(name: string, defaults: T, fits: { [K in keyof T]?: Fits } = {}): State<{ [K in keyof T]: Wide<T[K]> }> {
   const fields: Record<string, Signal<Value>> = {};
   for (const key of Object.keys(defaults)) fields[key] = signal<Value>(defaults[key]);
-  benches.set(name, { defaults, fields });
+  benches.set(name, { defaults, fields, fits });
   latest = name;
   return fields as State<{ [K in keyof T]: Wide<T[K]> }>;
 }
@@ -52,16 +57,21 @@ export function preset(name: string, values: Fields) {
 }
 
 const write = (value: Value) => (typeof value === 'string' ? value : JSON.stringify(value));
-function read(text: string, like: Value): Value {
-  // What is absent at first is a text or a list: "5" that somebody has typed is a text.
-  if (typeof like === 'string' || (like === null && !/^[[{]/.test(text))) return text;
+function read(text: string, like: Value, fits?: Fits): Value {
+  if (typeof like === 'string' || (like === null && !fits)) return text;
   try {
     const value = JSON.parse(text);
-    return typeof value === typeof like || like === null ? value : like;
+    return (fits ? fits(value) : typeof value === typeof like && (typeof value !== 'number' || Number.isFinite(value))) ? value : like;
   } catch {
     return like;
   }
 }
+
+const isNumber = (value: unknown) => typeof value === 'number' && Number.isFinite(value);
+/** A list of rows of equally many numbers. */
+export const isMatrix = (value: unknown, columns?: number): value is number[][] =>
+  Array.isArray(value) && value.length > 0 && value.every((row) => Array.isArray(row) && row.length > 0 && row.length === (columns ?? value[0].length) && row.every(isNumber));
+export const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export function address(): string {
   const query = new URLSearchParams();
@@ -85,7 +95,7 @@ function restore() {
       bench.value = name;
       for (const [key, field] of Object.entries(there.fields)) {
         const text = query.get(key);
-        field.value = text === null ? there.defaults[key] : read(text, there.defaults[key]);
+        field.value = text === null ? there.defaults[key] : read(text, there.defaults[key], there.fits[key]);
       }
     }
     const wanted = query.get('lang');

@@ -239,6 +239,9 @@ export function Shown<T>(props: {
   );
 }
 
+/** What a text is answered with, once there is one. */
+export const Written = ({ text, children }: { text: string; children: ComponentChildren }) => <>{text.trim() ? children : <Empty>{t('nothingWritten')}</Empty>}</>;
+
 export const Waiting = ({ height = 220, line }: { height?: number; line?: string }) => (
   <div class="state waiting" style={{ minHeight: `${height}px` }} role="status">
     <i aria-hidden="true" />
@@ -348,7 +351,7 @@ export const ModelSelect = (props: { task: Model['task']; id: Signal<string>; fi
       label={props.label ?? t('model')}
       value={model?.id ?? ''}
       options={all.map((one) => ({ value: one.id, label: one.state === 'ready' ? one.name : `${one.name} (${t(one.state === 'training' ? 'stateTraining' : 'stateInterrupted')})` }))}
-      set={(id) => (props.id.value = id)}
+      set={(id) => (props.id.value = all.find((one) => one.id === id)?.name ?? id)}
     />
   );
 };

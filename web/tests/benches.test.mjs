@@ -491,6 +491,29 @@ test('an address with a token: the page asks with it, and nobody asks without', 
   }
 });
 
+test('an address with lists of another form opens its bench as usual, and a model is known by its name', async () => {
+  const name = models.find((one) => one.task === 'translation' && one.state === 'ready').name;
+  for (const state of ['regression?points=5', 'regression?points=[[1,"a"]]', 'scores?q=[]', 'scores?k={}', 'heads?off=[1]', 'heads?text=[1]', 'heads?off=[["cross",9,9]]', 'transformer?edits={}', 'training?show=foo', `translate?model=${encodeURIComponent(name)}`]) {
+    const page = await here.open(`${state}&lang=en`);
+    await page.waitForSelector('.card');
+    await settled(page);
+    assert.equal(await page.locator('.state.failed').count(), 0, state);
+    await page.close();
+  }
+});
+
+test('an emptied sentence stays empty and is answered when something is written', async () => {
+  const page = await here.open('translate?lang=en');
+  await page.waitForSelector('.card');
+  const field = page.locator('input[type="text"]').first();
+  await field.fill('');
+  await page.waitForSelector('.state.empty');
+  assert.equal(await field.inputValue(), '');
+  await field.fill('the red cat zzz .');
+  await page.waitForSelector('[data-figure="alignment"] .note b:has-text("zzz")');
+  await page.close();
+});
+
 test('a server that is gone is said, and the page lives on', async () => {
   const page = await here.open('cues?lang=en');
   await page.locator('.desk .want').waitFor();

@@ -1,10 +1,10 @@
 // Compare: two models, two sentences or two heads side by side, and their difference.
 import { computed } from '@preact/signals';
 import { follow } from '../api';
-import { chosen, Model } from '../models';
+import { chosen, isNamed, Model } from '../models';
 import { num, word } from '../num';
 import { hover, point, settings } from '../store';
-import { BenchPage, Choice, ModelSelect, Shown, TextField, tryThis, WithModel } from '../ui';
+import { BenchPage, Choice, ModelSelect, Shown, TextField, tryThis, WithModel, Written } from '../ui';
 import { Key, rich, t } from '../words';
 import { Bars } from '../views/bars';
 import { scaleOf } from '../views/colours';
@@ -28,7 +28,7 @@ interface Compared {
   largest: number | null;
 }
 // Where nothing is chosen, a model with several heads: two of them differ.
-const several = (id: string) => chosen('translation', id, (one) => one.id === id || (one.heads ?? 0) > 1) ?? chosen('translation', id);
+const several = (name: string) => chosen('translation', name, (one) => isNamed(one, name) || (one.heads ?? 0) > 1) ?? chosen('translation', name);
 const left = computed(() => several(s.model.value));
 const right = computed(() => several(s.second.value || s.model.value));
 const text = computed(() => s.text.value ?? left.value?.examples?.[0] ?? '');
@@ -41,7 +41,7 @@ const leftAt = computed(() => ({ layer: Math.min(s.layer.value, layersOf(left.va
 const rightAt = computed(() => ({ layer: Math.min(s.layer2.value, layersOf(right.value)), head: Math.min(s.head2.value, right.value?.heads ?? 1) }));
 const answer = follow<Compared>(
   () =>
-    left.value && right.value && text.value && other.value
+    left.value && right.value && text.value.trim() && other.value.trim()
       ? {
           path: '/compare',
           body: {
@@ -139,8 +139,8 @@ export function Compare() {
         )
       }
       tries={[
-        tryThis('compare', 'tryTwoHeads', 'tryTwoHeadsAsk', { head: 1, head2: 2 }),
-        tryThis('compare', 'tryTwoLayers', 'tryTwoLayersAsk', { layer: 1, layer2: 2, head: 1, head2: 1 }),
+        tryThis('compare', 'tryTwoHeads', 'tryTwoHeadsAsk', { text: s.text.value, name: s.name.value, head: 1, head2: 2 }),
+        tryThis('compare', 'tryTwoLayers', 'tryTwoLayersAsk', { text: s.text.value, name: s.name.value, layer: 1, layer2: 2, head: 1, head2: 1 }),
         tryThis('compare', 'tryTwoWords', 'tryTwoWordsAsk', { text: 'the red cat is sleeping .', other: 'the red dog is sleeping .', head2: 1 }),
       ]}
     >
@@ -162,9 +162,11 @@ export function Compare() {
                 <HeadPick of={right.value} {...rightAt.value} set={(layer, head) => ((s.layer2.value = layer), (s.head2.value = head))} />
               </div>
             </div>
-            <Shown of={answer} height={380}>
-              {(now) => <Picture data={now} />}
-            </Shown>
+            <Written text={text.value && other.value}>
+              <Shown of={answer} height={380}>
+                {(now) => <Picture data={now} />}
+              </Shown>
+            </Written>
           </>
         )}
       </WithModel>

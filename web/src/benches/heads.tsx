@@ -5,7 +5,7 @@ import { mapTable } from '../export';
 import { chosen, Model } from '../models';
 import { num, word } from '../num';
 import { settings } from '../store';
-import { BenchPage, Choice, ModelSelect, Shown, Slider, TextField, tryThis, WithModel } from '../ui';
+import { BenchPage, Choice, ModelSelect, Shown, Slider, TextField, tryThis, WithModel, Written } from '../ui';
 import { Key, rich, t } from '../words';
 import { Bars } from '../views/bars';
 import { Changed } from '../views/changed';
@@ -15,7 +15,9 @@ import { TileMap } from '../views/tiles';
 import { I, M, N, O, Row, Sub, Sum } from '../maths';
 
 type Off = [string, number, number]; // part, layer, head
-const s = settings('heads', { model: '', text: null as string | null, name: 'cross', layer: 1, head: 1, off: [] as Off[], view: '' });
+const s = settings('heads', { model: '', text: null as string | null, name: 'cross', layer: 1, head: 1, off: [] as Off[], view: '' }, {
+  off: (value) => Array.isArray(value) && value.every((one) => Array.isArray(one) && typeof one[0] === 'string' && Number.isInteger(one[1]) && Number.isInteger(one[2])),
+});
 
 export interface HeadMap {
   name: string;
@@ -48,7 +50,14 @@ const hasHeads = (one: Model) => (one.heads ?? 0) > 0 && one.kind === 'transform
 const model = computed(() => chosen('translation', s.model.value, hasHeads));
 const text = computed(() => s.text.value ?? model.value?.examples?.[1] ?? model.value?.examples?.[0] ?? '');
 const part = computed(() => (model.value?.maps?.includes(s.name.value) ? s.name.value : (model.value?.maps?.[0] ?? 'cross')));
-const off = computed(() => s.off.value.map(([name, layer, head]) => ({ name, layer, head })));
+// Heads that a smaller model does not have are not switched off in it.
+const switched = computed(() =>
+  s.off.value.filter(([name, layer, head]) => {
+    const layers = model.value?.layers?.[name === 'encoder' ? 'encoder' : 'decoder'] ?? 0;
+    return !!model.value?.maps?.includes(name) && layer >= 1 && layer <= layers && head >= 1 && head <= (model.value.heads ?? 0);
+  }),
+);
+const off = computed(() => switched.value.map(([name, layer, head]) => ({ name, layer, head })));
 const heads = follow<Heads>(
   () =>
     model.value && text.value.trim()
@@ -69,9 +78,9 @@ const plain = follow<Maps>(() => {
 });
 const shownMap = (map: HeadMap): HeadMap => (isOff(map.name, map.layer, map.head) && plain.value.data?.maps.find((one) => one.name === map.name && one.layer === map.layer && one.head === map.head)) || map;
 
-const isOff = (name: string, layer: number, head: number) => s.off.value.some((one) => one[0] === name && one[1] === layer && one[2] === head);
+const isOff = (name: string, layer: number, head: number) => switched.value.some((one) => one[0] === name && one[1] === layer && one[2] === head);
 const toggle = (name: string, layer: number, head: number) =>
-  (s.off.value = isOff(name, layer, head) ? s.off.value.filter((one) => !(one[0] === name && one[1] === layer && one[2] === head)) : [...s.off.value, [name, layer, head]]);
+  (s.off.value = isOff(name, layer, head) ? switched.value.filter((one) => !(one[0] === name && one[1] === layer && one[2] === head)) : [...switched.value, [name, layer, head]]);
 
 export const namesOf = (data: Maps, name: string) => {
   if (name === 'encoder') return { rows: data.source_tokens.map(word), columns: data.source_tokens.map(word) };
@@ -147,14 +156,14 @@ function Large({ data }: { data: Maps }) {
 }
 
 function Outcome({ data }: { data: Heads }) {
-  const none = s.off.value.length === 0;
+  const none = switched.value.length === 0;
   const change = data.log_probability - data.baseline.log_probability;
   return (
-    <Figure name="outcome" title={t('outcomeTitle')} noPicture table={() => ({ header: ['heads off', 'text', 'log_probability of the first text'], rows: [['', data.baseline.text, data.baseline.log_probability], [s.off.value.map((o) => o.join(' ')).join('; '), data.text, data.log_probability]] })} json={() => data}>
+    <Figure name="outcome" title={t('outcomeTitle')} noPicture table={() => ({ header: ['heads off', 'text', 'log_probability of the first text'], rows: [['', data.baseline.text, data.baseline.log_probability], [switched.value.map((o) => o.join(' ')).join('; '), data.text, data.log_probability]] })} json={() => data}>
       <dl class="outcome">
         <dt>{t('withAll')}</dt>
         <dd>{data.baseline.text}</dd>
-        <dt>{none ? t('withoutNone') : t('withoutHeads', { count: s.off.value.length })}</dt>
+        <dt>{none ? t('withoutNone') : t('withoutHeads', { count: switched.value.length })}</dt>
         <dd aria-live="polite">{none ? <span class="soft">{t('switchSome')}</span> : data.text === data.baseline.text ? <>{data.text} <small class="soft">{t('unchanged')}</small></> : <Changed from={data.baseline.text} to={data.text} />}</dd>
         <dt>{t('oldLikely')}</dt>
         <dd class="num">
@@ -179,8 +188,8 @@ function Outcome({ data }: { data: Heads }) {
 function Importance({ data }: { data: Heads }) {
   const all = data.importance ?? [];
   const least = [...all].sort((a, b) => a.value - b.value);
-  const others = s.off.value.filter((one) => one[0] !== data.name);
-  const count = s.off.value.length - others.length;
+  const others = switched.value.filter((one) => one[0] !== data.name);
+  const count = switched.value.length - others.length;
   return (
     <Figure name="importance" title={t('importanceTitle')} noPicture table={() => ({ header: ['part', 'layer', 'head', 'importance'], rows: all.map((one) => [data.name, one.layer, one.head, one.value]) })} json={() => all} note={t('importanceNote')}>
       <Slider
@@ -276,27 +285,29 @@ export function HeadsBench() {
               <ModelSelect task="translation" id={s.model} fits={hasHeads} />
               <Choice label={t('part')} value={name} options={(of.maps ?? []).map((value) => ({ value, label: t(`part_${value}` as Key) }))} set={(value) => (s.name.value = value)} />
             </div>
-            <Shown of={maps} height={420}>
-              {(now) => (
-                <>
-                  <div class="pair">
-                    <Figure name="heads" title={t('gridTitle', { part: t(`part_${name}` as Key) })} noPicture json={() => now.maps} table={() => ({ header: ['part', 'layer', 'head', 'entropy', 'confidence'], rows: now.maps.map((m) => [m.name, m.layer, m.head, m.entropy ?? '', m.confidence ?? '']) })} command={now.command} note={t('gridNote')}>
-                      <Grid data={now} />
-                    </Figure>
-                    {data && <Outcome data={data} />}
-                  </div>
-                  <div class="pair">
-                    <Large data={now} />
-                    {data && (
-                      <div class="stack">
-                        <Importance data={data} />
-                        <Difference data={data} />
-                      </div>
-                    )}
-                  </div>
-                </>
-              )}
-            </Shown>
+            <Written text={text.value}>
+              <Shown of={maps} height={420}>
+                {(now) => (
+                  <>
+                    <div class="pair">
+                      <Figure name="heads" title={t('gridTitle', { part: t(`part_${name}` as Key) })} noPicture json={() => now.maps} table={() => ({ header: ['part', 'layer', 'head', 'entropy', 'confidence'], rows: now.maps.map((m) => [m.name, m.layer, m.head, m.entropy ?? '', m.confidence ?? '']) })} command={now.command} note={t('gridNote')}>
+                        <Grid data={now} />
+                      </Figure>
+                      {data && <Outcome data={data} />}
+                    </div>
+                    <div class="pair">
+                      <Large data={now} />
+                      {data && (
+                        <div class="stack">
+                          <Importance data={data} />
+                          <Difference data={data} />
+                        </div>
+                      )}
+                    </div>
+                  </>
+                )}
+              </Shown>
+            </Written>
             {heads.value.failure && !heads.value.busy && <Shown of={heads}>{() => null}</Shown>}
           </>
         )}

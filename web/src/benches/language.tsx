@@ -4,7 +4,7 @@ import { follow, post, Failure } from '../api';
 import { chosen } from '../models';
 import { fixed, num, word } from '../num';
 import { settings } from '../store';
-import { BenchPage, Choice, Failed, ModelSelect, Shown, Slider, TextField, tryThis, WithModel } from '../ui';
+import { BenchPage, Choice, Failed, ModelSelect, Shown, Slider, TextField, tryThis, WithModel, Written } from '../ui';
 import { rich, t } from '../words';
 import { Bars } from '../views/bars';
 import { scaleOf } from '../views/colours';
@@ -30,7 +30,7 @@ const model = computed(() => chosen('language', s.model.value, causal));
 const prompt = computed(() => s.prompt.value ?? model.value?.examples?.[0] ?? '');
 const answer = follow<Next>(
   () =>
-    model.value && prompt.value
+    model.value && prompt.value.trim()
       ? { path: '/next', body: { model: model.value.id, prompt: prompt.value, temperature: s.temperature.value, top_k: s.top_k.value, top_p: s.top_p.value, top: 20 } }
       : null,
   120,
@@ -154,10 +154,10 @@ export function LanguageBench() {
       notice={rich('languageNotice')}
       formula={data ? <Formula data={data} /> : undefined}
       tries={[
-        tryThis('language', 'tryCold', 'tryColdAsk', { temperature: 0.1 }),
+        tryThis('language', 'tryCold', 'tryColdAsk', { prompt: s.prompt.value, temperature: 0.1 }),
         (model.value?.longest ?? 0) >= 1000
           ? tryThis('language', 'longTextTry', 'longTextTryAsk', { prompt: longText(model.value!.longest!) })
-          : tryThis('language', 'tryHot', 'tryHotAsk', { temperature: 3 }),
+          : tryThis('language', 'tryHot', 'tryHotAsk', { prompt: s.prompt.value, temperature: 3 }),
         tryThis('language', 'tryRepeat', 'tryRepeatAsk', { prompt: `${(examples[0] ?? 'the cat ').trim()} ${(examples[0] ?? 'the cat ').trim()} ` }),
       ]}
     >
@@ -181,9 +181,11 @@ export function LanguageBench() {
             </div>
             {failed.value && <Failed failure={failed.value} />}
             {data && data.unknown.length > 0 && <p class="soft">{t('unknownWords', { words: data.unknown.join(' ') })}</p>}
-            <Shown of={answer} height={380}>
-              {(now) => <Picture data={now} />}
-            </Shown>
+            <Written text={prompt.value}>
+              <Shown of={answer} height={380}>
+                {(now) => <Picture data={now} />}
+              </Shown>
+            </Written>
           </>
         )}
       </WithModel>

@@ -3,8 +3,8 @@ import { computed, signal } from '@preact/signals';
 import { useRef, useState } from 'preact/hooks';
 import { follow, post } from '../api';
 import { fixed, num } from '../num';
-import { settings } from '../store';
-import { BenchPage, Choice, Shown, Slider, tryThis } from '../ui';
+import { isMatrix, settings } from '../store';
+import { BenchPage, Choice, Empty, Shown, Slider, tryThis } from '../ui';
 import { Key, rich, t } from '../words';
 import { scaleOf } from '../views/colours';
 import { Curve, CurveProps, curveSvg } from '../views/curve';
@@ -22,7 +22,7 @@ const s = settings('regression', {
   h: 0.35,
   choose: 'hand', // hand, rule or cv
   at: 2.2,
-});
+}, { points: (value) => isMatrix(value, 2) });
 const kernels = ['gaussian', 'boxcar', 'epanechnikov', 'triangular'] as const;
 
 interface Regress {
@@ -43,7 +43,7 @@ const span = computed(() => {
   return rangeOf(xs, 0, 5);
 });
 export const answer = follow<Regress>(() =>
-  points.value.length
+  points.value.length > 1
     ? {
         path: '/regress',
         body: {
@@ -221,7 +221,7 @@ function Maps({ data }: { data: Regress }) {
 }
 
 export function Regression() {
-  const data = answer.value.data;
+  const data = points.value.length > 1 ? answer.value.data : null;
   const h = data?.bandwidth ?? s.h.value;
   const truth = s.points.value && s.points.value.length !== bookPoints.length ? undefined : bookTruth;
   const move = (index: number, x: number, y: number) => {
@@ -230,15 +230,16 @@ export function Regression() {
     s.points.value = next;
   };
   const text = (key: Key) => t(key);
+  const own = s.points.value ? { points: s.points.value, at: s.at.value } : {}; // a thing to try keeps the data
   return (
     <BenchPage
       title={t('regressionTitle')}
       notice={rich('regressionNotice')}
       formula={data && <Formula data={data} />}
       tries={[
-        tryThis('regression', 'tryNarrow', 'tryNarrowAsk', { h: 0.05 }),
-        tryThis('regression', 'tryWide', 'tryWideAsk', { h: 8 }),
-        tryThis('regression', 'tryChoose', 'tryChooseAsk', { choose: 'cv' }),
+        tryThis('regression', 'tryNarrow', 'tryNarrowAsk', { ...own, h: 0.05 }),
+        tryThis('regression', 'tryWide', 'tryWideAsk', { ...own, h: 8 }),
+        tryThis('regression', 'tryChoose', 'tryChooseAsk', { ...own, choose: 'cv' }),
       ]}
     >
       <Figure
@@ -265,7 +266,8 @@ export function Regression() {
           add={(x, y) => (s.points.value = [...points.peek(), [x, y]])}
           remove={(index) => (s.points.value = points.peek().filter((_, i) => i !== index))}
         />
-        {answer.value.failure && !answer.value.busy && <Shown of={answer}>{() => null}</Shown>}
+        {points.value.length < 2 && <Empty>{t('fewPoints')}</Empty>}
+        {answer.value.failure && points.value.length > 1 && !answer.value.busy && <Shown of={answer}>{() => null}</Shown>}
       </Figure>
       <div class="controls">
         <Choice label={t('kernel')} value={s.kernel.value} options={kernels.map((k) => ({ value: k as string, label: text(`kernel_${k}`) }))} set={(k) => (s.kernel.value = k)} />

@@ -3,7 +3,7 @@ import { batch, computed, signal } from '@preact/signals';
 import { follow } from '../api';
 import { csvOf, save } from '../export';
 import { num } from '../num';
-import { settings } from '../store';
+import { isMatrix, isObject, settings } from '../store';
 import { BenchPage, Check, Choice, Select, Shown, Slider, TextField, tryThis, useWidth } from '../ui';
 import { Key, rich, t } from '../words';
 import { Bars } from '../views/bars';
@@ -18,6 +18,7 @@ export const book = {
   k: [[1, 0], [0, 1], [1, 1], [-1, 0]],
   v: [[1, 0], [0, 1], [2, 2], [-1, 3]],
 };
+const isSmall = (value: unknown) => isMatrix(value) && value.length <= 12 && value[0].length <= 12;
 const s = settings('scores', {
   q: null as Matrix | null,
   k: null as Matrix | null,
@@ -32,7 +33,7 @@ const s = settings('scores', {
   step: 'weights',
   row: 0,
   column: 0,
-});
+}, { q: isSmall, k: isSmall, v: isSmall, params: (value) => isObject(value) && Object.values(value).every((one) => isMatrix(one)) });
 const scorers = [
   'scaled-dot', 'dot', 'cosine', 'bilinear', 'additive', 'negative-squared-distance', 'gaussian', 'boxcar', 'triangular', 'epanechnikov', 'vector-sum', 'salience', 'constant',
 ] as const;

@@ -1,7 +1,7 @@
 // Training: a run's losses as they come, what its pinned sentence attended to at every saved step, two runs side by side.
 import { computed, effect, signal } from '@preact/signals';
 import { Failure, get } from '../api';
-import { metrics, Model, models, training as progress } from '../models';
+import { isNamed, metrics, Model, models, training as progress } from '../models';
 import { num } from '../num';
 import { bench, settings } from '../store';
 import { BackgroundFailed, BenchPage, Choice, Empty, Failed, RunState, Select, Slider, tryThis, Waiting } from '../ui';
@@ -23,8 +23,13 @@ interface Metrics {
 }
 const known = signal<Record<string, Metrics>>({});
 const failure = signal<Failure | null>(null);
-const run = computed(() => models.value?.find((one) => one.id === s.run.value) ?? models.value?.[0] ?? null);
-const other = computed(() => models.value?.find((one) => one.id === s.other.value) ?? null);
+const run = computed(() => models.value?.find((one) => isNamed(one, s.run.value)) ?? models.value?.[0] ?? null);
+// Where nothing is chosen, the run that is being trained; it stays when its training has ended.
+effect(() => {
+  const live = models.value?.find((one) => one.state === 'training');
+  if (bench.value === 'training' && live && !s.run.value) s.run.value = live.name;
+});
+const other = computed(() => models.value?.find((one) => isNamed(one, s.other.value)) ?? null);
 
 async function load(id: string) {
   try {
@@ -50,10 +55,11 @@ effect(() => {
 });
 
 const shows: Record<string, string[]> = { loss: ['loss', 'valid_loss'], accuracy: ['valid_accuracy'], rate: ['rate'], speed: ['per_second'] };
+const show = computed(() => (Object.hasOwn(shows, s.show.value) ? s.show.value : 'loss'));
 const place = (row: Row) => Number(row.step ?? row.epoch ?? 0);
 
 function curveOf(parts: { model: Model; data: Metrics }[]): CurveProps | null {
-  const fields = shows[s.show.value];
+  const fields = shows[show.value];
   const steps = [...new Set(parts.flatMap(({ data }) => data.rows.filter((row) => fields.some((f) => typeof row[f] === 'number')).map(place)))].sort((a, b) => a - b);
   const series = parts.flatMap(({ model, data }, which) =>
     fields
@@ -63,7 +69,7 @@ function curveOf(parts: { model: Model; data: Metrics }[]): CurveProps | null {
         return { label: parts.length > 1 ? `${model.name}: ${t(`metric_${field}` as Key)}` : t(`metric_${field}` as Key), values: steps.map((x) => at.get(x) ?? null), colour: which ? ('second' as const) : ('accent' as const), dashed: i > 0 };
       }),
   );
-  return series.length ? { x: steps, series, xLabel: t('stepAxis'), height: 320, logY: s.show.value === 'rate', label: t(`show_${s.show.value}` as Key), marker: undefined } : null;
+  return series.length ? { x: steps, series, xLabel: t('stepAxis'), height: 320, logY: show.value === 'rate', label: t(`show_${show.value}` as Key), marker: undefined } : null;
 }
 
 function Scrubber({ data }: { data: Metrics }) {
@@ -95,7 +101,7 @@ function Picture({ model, data }: { model: Model; data: Metrics }) {
           svg={() => curveSvg(curve)}
           table={() => ({ header: [t('stepAxis'), ...curve.series.map((one) => one.label)], rows: curve.x.map((x, i) => [x, ...curve.series.map((one) => one.values[i] ?? '')]) })}
           json={() => data.rows}
-          command={[data.command, ...shows[s.show.value].filter((y) => data.rows.some((row) => typeof row[y] === 'number')).map((y) => `--y ${y}`)].join(' ')}
+          command={[data.command, ...shows[show.value].filter((y) => data.rows.some((row) => typeof row[y] === 'number')).map((y) => `--y ${y}`)].join(' ')}
           note={data.left_out ? t('leftOut', { count: data.left_out }) : undefined}
         >
           <Curve {...curve} />
@@ -150,9 +156,9 @@ export function TrainingBench() {
       ) : (
         <>
           <div class="controls top">
-            <Select label={t('run')} value={model.id} options={all.map((one) => ({ value: one.id, label: one.name }))} set={(id) => (s.run.value = id)} />
-            <Select label={t('beside')} value={s.other.value} options={[{ value: '', label: t('nothing') }, ...all.filter((one) => one.id !== model.id).map((one) => ({ value: one.id, label: one.name }))]} set={(id) => (s.other.value = id)} />
-            <Choice label={t('curveOf')} value={s.show.value} options={Object.keys(shows).map((value) => ({ value, label: t(`show_${value}` as Key) }))} set={(value) => (s.show.value = value)} />
+            <Select label={t('run')} value={model.id} options={all.map((one) => ({ value: one.id, label: one.name }))} set={(id) => (s.run.value = all.find((one) => one.id === id)?.name ?? id)} />
+            <Select label={t('beside')} value={other.value?.id ?? ''} options={[{ value: '', label: t('nothing') }, ...all.filter((one) => one.id !== model.id).map((one) => ({ value: one.id, label: one.name }))]} set={(id) => (s.other.value = all.find((one) => one.id === id)?.name ?? '')} />
+            <Choice label={t('curveOf')} value={show.value} options={Object.keys(shows).map((value) => ({ value, label: t(`show_${value}` as Key) }))} set={(value) => (s.show.value = value)} />
           </div>
           {live !== null && (
             <div class="live">

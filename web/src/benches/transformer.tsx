@@ -4,8 +4,8 @@ import { follow } from '../api';
 import { mapTable } from '../export';
 import { chosen, Model } from '../models';
 import { fixed, num, word } from '../num';
-import { hover, settings } from '../store';
-import { BenchPage, Choice, ModelSelect, Select, Shown, Slider, TextField, tryThis, WithModel } from '../ui';
+import { hover, isObject, settings } from '../store';
+import { BenchPage, Choice, ModelSelect, Select, Shown, Slider, TextField, tryThis, WithModel, Written } from '../ui';
 import { Key, rich, t } from '../words';
 import { Changed } from '../views/changed';
 import { scaleOf } from '../views/colours';
@@ -25,10 +25,12 @@ interface Edit {
   value?: number;
   keys?: number[];
 }
+const kinds = ['off', 'flat', 'force', 'temperature', 'mask'] as const;
 const s = settings('transformer', {
   model: '', text: null as string | null, at: 'decoder.1.cross', head: 1, query: -1, do: 'flat', heads: 'all', key: 0, value: 0.25, edits: [] as Edit[],
+}, {
+  edits: (value) => Array.isArray(value) && value.every((one) => isObject(one) && ['encoder', 'decoder', 'cross'].includes(String(one.name)) && Number.isInteger(one.layer) && kinds.includes(one.do as 'off') && (one.do !== 'mask' || Array.isArray(one.keys))),
 });
-const kinds = ['off', 'flat', 'force', 'temperature', 'mask'] as const;
 
 interface Block {
   path: string;
@@ -339,9 +341,11 @@ export function TransformerBench() {
               <TextField label={t('sentence')} wide value={text.value} set={(value) => ((s.text.value = value), (s.edits.value = []), (s.query.value = -1))} />
               <ModelSelect task="translation" id={s.model} fits={fits} />
             </div>
-            <Shown of={base} height={480}>
-              {(now) => <Picture data={now} of={of} />}
-            </Shown>
+            <Written text={text.value}>
+              <Shown of={base} height={480}>
+                {(now) => <Picture data={now} of={of} />}
+              </Shown>
+            </Written>
           </>
         )}
       </WithModel>

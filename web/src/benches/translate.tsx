@@ -5,7 +5,7 @@ import { mapTable } from '../export';
 import { chosen, Model, streamed } from '../models';
 import { fixed, join, num, word } from '../num';
 import { hover, point, preset, settings } from '../store';
-import { BenchPage, Choice, ModelSelect, Shown, TextField, tryThis, WithModel } from '../ui';
+import { BenchPage, Choice, ModelSelect, Shown, TextField, tryThis, WithModel, Written } from '../ui';
 import { rich, t } from '../words';
 import { Bars } from '../views/bars';
 import { Figure } from '../views/figure';
@@ -14,7 +14,7 @@ import { Lines } from '../views/lines';
 import { BeamTree, TreeNode } from '../views/tree';
 import { I, M, O, Row, Sub, Sum } from '../maths';
 
-const s = settings('translate', { model: '', text: '', beam: 4, rank: 0, word: 0, layer: 0, head: 0, force: '', reference: '' });
+const s = settings('translate', { model: '', text: null as string | null, beam: 4, rank: 0, word: 0, layer: 0, head: 0, force: '', reference: '' });
 
 interface Step {
   token: string;
@@ -45,7 +45,7 @@ interface Maps {
 }
 
 const model = computed(() => chosen('translation', s.model.value));
-const text = computed(() => s.text.value || model.value?.examples?.[0] || '');
+const text = computed(() => s.text.value ?? model.value?.examples?.[0] ?? '');
 const translation = follow<Translation>(
   () =>
     model.value && text.value.trim()
@@ -90,6 +90,13 @@ function attention(data: Translation): number[][] {
 
 const unknownAt = (data: Translation) =>
   data.unknown.flatMap((u) => (typeof u === 'number' ? [u] : data.source_tokens.flatMap((token, j) => (token === u || word(token) === u ? [j] : []))));
+
+/** The unknown words as they were typed, where words and tokens can be paired; else the token that stands for them. */
+function unknownWords(data: Translation): string[] {
+  const read = data.source_tokens.filter((token) => !/^<(bos|eos)>$/.test(token));
+  const typed = [text.value.trim().split(/\s+/), text.value.match(/[\p{L}\p{N}'’-]+|[^\s\p{L}\p{N}]/gu) ?? []].find((words) => words.length === read.length);
+  return [...new Set(unknownAt(data).map((j) => typed?.[j] ?? word(data.source_tokens[j])))];
+}
 
 function Formula({ data }: { data: Translation }) {
   const { h } = shown(data);
@@ -250,7 +257,7 @@ function Picture({ data, of }: { data: Translation; of: Model }) {
         json={() => data}
         note={
           <>
-            {which} · {t('linesFloor')} {unknown.length > 0 && <b class="second">{t('unknownWords', { words: unknown.map((j) => names.columns[j]).join(', ') })}</b>}
+            {which} · {t('linesFloor')} {unknown.length > 0 && <b class="second">{t('unknownWords', { words: unknownWords(data).join(', ') })}</b>}
           </>
         }
       >
@@ -382,9 +389,11 @@ export function Translate() {
                 <i aria-hidden="true" />
               </p>
             )}
-            <Shown of={translation} height={420}>
-              {(now) => (now.hypotheses.length ? <Picture data={now} of={of} /> : null)}
-            </Shown>
+            <Written text={text.value}>
+              <Shown of={translation} height={420}>
+                {(now) => (now.hypotheses.length ? <Picture data={now} of={of} /> : null)}
+              </Shown>
+            </Written>
           </>
         )}
       </WithModel>

@@ -8,7 +8,7 @@ export const zh: Record<keyof typeof en, string> = {
   benches: '实验台', skip: '跳到实验台', colours: '色图', theme: '浅色或深色', licences: '许可证', close: '关闭',
   footer: '本页的每个数都来自 qkv 程序，页面只负责绘制。权重取自暂退法（dropout）之前。注意力图不等于解释。',
   try: '试一试', model: '模型', beam: '束宽', head: '头', mean: '平均', layerN: '第 {n} 层', layer: '层', width: '宽度 h', kernel: '核', use: '使用',
-  loading: '等待回答', progress: '进度',
+  loading: '等待回答', nothingWritten: '上面还没有写任何内容。', fewPoints: '画曲线至少需要两个点：双击即可添加。', progress: '进度',
   offline: '程序没有回答。', offlineHint: 'qkv serve 还在运行吗？下一次改动时页面会重试。',
   stateTraining: '训练中', stateInterrupted: '已中断',
   recordedFile: '此文件录下了一个模型对一段文字的回答：运行 qkv serve 可以任意提问。', notInFile: '此文件不含：{what}。',
@@ -25,7 +25,7 @@ export const zh: Record<keyof typeof en, string> = {
 
   translateTitle: '每个词看向了哪里',
   translateNotice: '指向一个**写出的**词：连线通向选出它时注意力停留的词。点击它，看它**本来还可能**是什么。',
-  listensTo: '在听', scoreIs: '得分 {score}：按 {words} 个词元校正后的 log p',
+  listensTo: '看向', scoreIs: '得分 {score}：按 {words} 个词元校正后的 log p',
   sentence: '句子', translation: '译文', score: '得分', forced: '手写', reference: '参考译文',
   alternatives: '它本来还可能是什么', forceThis: '把这个词放在那里并给整句打分',
   crossMap: '写出的词对读到的词的注意力', linesTitle: '从写出的到读到的', linesLabel: '写出的词与读到的词的对齐',
@@ -45,7 +45,7 @@ export const zh: Record<keyof typeof en, string> = {
 
   regressionTitle: '核回归就是注意力',
   regressionNotice: '每个点是一个**键**，带着一个**值**。在图上移动：指针就是**查询**。近的键得到权重，它们的加权平均就是答案。',
-  listensToKeys: '在听 {keys} 个键中的 **{effective}** 个', leftOutError: '留一误差', looTitle: '留一误差与宽度', looNow: '当前宽度处：{error}。点击可另选宽度。',
+  listensToKeys: '看向 {keys} 个键中的 **{effective}** 个', leftOutError: '留一误差', looTitle: '留一误差与宽度', looNow: '当前宽度处：{error}。点击可另选宽度。',
   pasteCsv: '粘贴 CSV', pasteBad: '没有找到两行各含两个数的数据。', pasteSkipped: '跳过了 {lines} 行不含两个数的数据。', bookData: '书中的点',
   regressMap: '注意力权重：行是查询，列是键', queryRow: '查询', keyColumn: '键', scatterTitle: '拖动点；双击添加或删除',
   scatterTruth: '虚线：真实函数。', scatterNote: '蓝色：答案及其 95 % 置信带。红色：每个点被听取的程度。键盘：Tab 到一个点，方向键移动，Delete 删除。',

@@ -36,6 +36,7 @@ void gemm(const GemmCall& call);
 /// A right operand shared by many products, copied once into the order they read it in: `panels` needs packed_floats
 /// floats, 64-byte aligned. Valid for the current kernel target only.
 int64_t packed_floats(int64_t N, int64_t K);
+inline constexpr int64_t kPanelColumns = 32;  // panels may be cut at multiples of it: whole panels on every target
 void pack_right(Transpose transpose_b, int64_t N, int64_t K, const float* B, int64_t ldb, float* panels);
 
 /// A completed block of C.

@@ -12,7 +12,6 @@ inline constexpr int64_t kDepth = 320;        // longest panel of K: 16 columns 
 inline constexpr int64_t kColumnBlock = 512;  // columns of op(B) packed at once
 inline constexpr int64_t kRowBlock = 48;      // rows of op(A) used at once: 60 KB, in L2
 inline constexpr int64_t kTileRows = 6;
-inline constexpr int64_t kPanelColumns = 32;   // a multiple of every target's panel of op(B)
 inline constexpr int64_t kFewRows = 4;         // with at most this many rows B^T is not packed
 inline constexpr int64_t kManyRows = 24;       // with more than this many rows a large B is packed even if not required
 inline constexpr int64_t kPrefetchDepth = 96;  // loops of at least this length prefetch their tile of C

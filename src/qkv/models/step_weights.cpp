@@ -31,7 +31,8 @@ void StepLinear::operator()(const float* x, int64_t rows, float* y, Activation a
   const auto elements = static_cast<double>(N * K);
   const double ns =
       elements * (sizeof(float) / kBytesPerNanosecond + 2.0 * static_cast<double>(rows) / kFlopsPerNanosecond);
-  const int64_t share = ((N + kBlocks - 1) / kBlocks + 15) / 16 * 16,
+  const int64_t share = ((N + kBlocks - 1) / kBlocks + kernels::kPanelColumns - 1) / kernels::kPanelColumns *
+                        kernels::kPanelColumns,
                 columns = std::clamp(detail::parallel_worthwhile(kBlocks, ns) ? share : N, kLeastColumns, kMostColumns);
   parallel_ranges(N, columns, ns, [&](int64_t begin, int64_t end) {
     kernels::gemm({.transpose_b = Transpose::yes,

@@ -52,7 +52,8 @@ constexpr const char* kBenchScript = R"js(
   document.body.append(place);
   let page = null;
   const unpack = async () => {
-    const bytes = Uint8Array.from(atob(JSON.parse(document.getElementById("qkv-page").textContent)), c => c.charCodeAt(0));
+    const packed = JSON.parse(document.getElementById("qkv-page").textContent);
+    const bytes = Uint8Array.from(atob(packed), c => c.charCodeAt(0));
     const html = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
     const mark = '<template id="licences">', engine = document.getElementById("qkv-engine").outerHTML;
     return URL.createObjectURL(new Blob([html.replace(mark, () => engine + mark)], { type: "text/html" }));

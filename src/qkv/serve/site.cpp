@@ -57,7 +57,8 @@ std::string start_page(bool has_tour) {
           "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
           "content=\"width=device-width, initial-scale=1\"><title>qkv</title>\n") +
       kHead + "<style>" + kStyle +
-      "</style></head><body>\n<button type=\"button\" id=\"language\">English / &#20013;&#25991;</button>\n<h1>q<i>k</i>v"
+      "</style></head><body>\n<button type=\"button\" id=\"language\">English / &#20013;&#25991;</button>\n"
+      "<h1>q<i>k</i>v"
       "</h1>\n<p>" +
       both(tr("Attention, alive: every number on these pages is computed in your browser by the same "
               "engine as on the command line. Nothing is sent anywhere.")) +
@@ -102,7 +103,8 @@ std::string read_report(const std::string& path) {
 std::string service_worker(const std::vector<std::string>& names, const std::string& mark) {
   return "const cache = 'qkv-" + mark + "', files = " + Json(names).dump() +
          ";\n"
-         "addEventListener('install', e => e.waitUntil(caches.open(cache).then(c => c.addAll(['./', ...files])).then(() "
+         "addEventListener('install', e => e.waitUntil(caches.open(cache).then(c => c.addAll(['./', ...files]))"
+         ".then(() "
          "=> skipWaiting())));\n"
          "addEventListener('activate', e => e.waitUntil(caches.keys().then(all => Promise.all(all.filter(k => "
          "k.startsWith('qkv-') && k !== cache).map(k => caches.delete(k)))).then(() => clients.claim())));\n"

@@ -139,7 +139,7 @@ expect 1 'qkv: error: the translation is empty' inspect --model model 1 2 3 --ta
 printf '1 2 3\t\n' >gap.tsv
 expect 1 'qkv: error: the translation is empty' inspect --model model --pairs gap.tsv --line 1 -o no.svg
 expect 2 'qkv: error: --kind: got "self", expected one of all, encoder, decoder, cross' inspect "${pair[@]}" --kind self
-expect 1 'qkv: error: recurrent: this model has a single attention map; --kind, --layer, --head, --values, --rollout and --steps are for Transformers' \
+expect 1 'qkv: error: recurrent: this model has a single attention map; --kind, --layer, --head, --values, --rollout, --steps and --words are for Transformers' \
   inspect --model recurrent 1 2 3 --values
 expect 0 '' inspect --model recurrent 1 2 3 --target 'trois deux un' -o heat.svg
 expect_out $'trois deux un\nheat.svg'

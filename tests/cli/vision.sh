@@ -121,8 +121,7 @@ expect 1 'qkv: error: some/star/1.png: is not an IDX file, so no labels go with 
 expect 2 'qkv: error: --labels goes with one IDX file, got 2 files' classify --model vit --labels my-labels-idx1-ubyte a b
 expect 2 'qkv: error: the option --model DIR is missing
 hint: qkv train --preset vit makes one in runs/vit' classify some/star/1.png
-expect 2 'qkv: error: the argument IMAGE is missing
-hint: qkv classify --help explains it' classify --model vit
+expect 2 'qkv: error: give at least one image: a PNG or IDX file' classify --model vit
 expect 1 'qkv: error: alone: has no labels; give their file with data.labels' train --images alone "${small[@]}" -o x
 expect 1 'qkv: error: my-labels-idx1-ubyte: holds labels, expected images of shape (count, height, width)
 hint: give the file of their images' \

@@ -86,7 +86,7 @@ fi
 
 # The link is cut in the middle of a training: the job ends in time, names the host, and one process resumes it.
 speed 10
-long=("${train[@]}" --epochs 40 --checkpoint-seconds 0.05)
+long=("${train[@]}" --epochs 200 --checkpoint-seconds 0.05)
 hosts 1 "${long[@]}" --rank-timeout 4 -o cut & job=$!
 for _ in {1..300}; do [[ -e cut/checkpoints/last.safetensors ]] && break; sleep 0.1; done
 ip -n ${tag}a link set wire down

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { chromium } from 'playwright-core';
-import { qkv } from './explorer.mjs';
+import { qkv } from '../tests/explorer.mjs';
 
 let folder, browser;
 const complaints = [];

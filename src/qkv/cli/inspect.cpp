@@ -166,6 +166,24 @@ int write_arrays(const InspectOptions& options, const std::string& title, const 
   return 0;
 }
 
+int show_text(const InspectOptions& o, const std::string& text, const report::SeenPair& seen,
+              const report::SeenSentence& title, const Global& global) {
+  if (o.json) {
+    fmt::print("{}\n", report::text_json(text, seen, o.choice));
+    return 0;
+  }
+  if (o.writes(".npz")) return write_arrays(o, text, report::to_arrays(seen, o.choice), global);
+  const bool drawn_as_text = !o.output || o.writes(".txt");
+  const auto figures =
+      attention_figures(seen, o.choice, {}, drawn_as_text ? report::FigureUse::terminal : report::FigureUse::paper);
+  if (report::lacks_words(figures))
+    global.note(
+        tr("too many heads and words to label: the axes show positions; --layer and --head draw fewer maps, "
+           "with words"));
+  return show_figures(
+      o, text, figures, [&] { return to_html(title, figures, global.language); }, global);
+}
+
 std::unique_ptr<Command> inspect_command() { return std::make_unique<Inspect>(); }
 
 }  // namespace qkv::cli

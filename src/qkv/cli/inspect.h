@@ -44,6 +44,9 @@ int show_figures(const InspectOptions& options, const std::string& title, const 
 /// Writes the explorer's page with what it asks about this sentence, and notes what the file leaves out.
 int write_explorer(const InspectOptions& options, const std::string& text, const std::optional<std::string>& target,
                    const Global& global);
+/// The attention of a text to itself, in the form that the options ask for.
+int show_text(const InspectOptions& options, const std::string& text, const report::SeenPair& seen,
+              const report::SeenSentence& title, const Global& global);
 /// Writes arrays to the .npz file that the output names.
 int write_arrays(const InspectOptions& options, const std::string& title, const std::map<std::string, Array>& arrays,
                  const Global& global);

@@ -1,8 +1,4 @@
 // qkv inspect for encoders: the attention of a text, with the model's own special tokens.
-#include <fmt/format.h>
-
-#include <cstdio>
-
 #include "qkv/cli/inspect.h"
 #include "qkv/data/text.h"
 #include "qkv/report/attention_words.h"
@@ -24,22 +20,9 @@ int inspect_encoder(const InspectOptions& o, const Global& global) {
   const std::vector<std::string> tokens = as_data ? encoder.pieces(read) : encoder.labels(read);
   report::SeenPair seen{{{found.weights, {}, {}}, {found.value_weighted, {}, {}}}, tokens, tokens, tokens, wanted};
   if (o.by_word) seen = report::by_words(seen, report::token_words(text, read, tokens), {}, {});
-  if (o.json) {
-    fmt::print("{}\n", report::text_json(text, seen, o.choice));
-    return 0;
-  }
-  if (o.writes(".npz")) return write_arrays(o, text, report::to_arrays(seen, o.choice), global);
-  const bool drawn_as_text = !o.output || o.writes(".txt");
-  const auto figures =
-      attention_figures(seen, o.choice, {}, drawn_as_text ? report::FigureUse::terminal : report::FigureUse::paper);
-  if (report::lacks_words(figures))
-    global.note(
-        tr("too many heads and words to label: the axes show positions; --layer and --head draw fewer maps, "
-           "with words"));
   const report::SeenSentence title{
       .source = text, .target = {}, .source_tokens = seen.source_tokens, .target_tokens = {}, .attention = {}};
-  return show_figures(
-      o, text, figures, [&] { return to_html(title, figures, global.language); }, global);
+  return show_text(o, text, seen, title, global);
 }
 
 }  // namespace qkv::cli

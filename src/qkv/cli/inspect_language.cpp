@@ -1,8 +1,4 @@
 // qkv inspect for language models: the attention of a text.
-#include <fmt/format.h>
-
-#include <cstdio>
-
 #include "qkv/cli/inspect.h"
 #include "qkv/cli/unknown_text.h"
 #include "qkv/cli/unknown_words.h"
@@ -33,20 +29,7 @@ int inspect_language(const InspectOptions& o, const Global& global) {
   if (o.by_word)
     seen = report::by_words(seen, report::token_words(seen.source_tokens), report::token_words(seen.input_tokens),
                             report::token_words(seen.output_tokens));
-  if (o.json) {
-    fmt::print("{}\n", report::text_json(text, seen, o.choice));
-    return 0;
-  }
-  if (o.writes(".npz")) return write_arrays(o, text, report::to_arrays(seen, o.choice), global);
-  const bool drawn_as_text = !o.output || o.writes(".txt");
-  const auto figures =
-      attention_figures(seen, o.choice, {}, drawn_as_text ? report::FigureUse::terminal : report::FigureUse::paper);
-  if (report::lacks_words(figures))
-    global.note(
-        tr("too many heads and words to label: the axes show positions; --layer and --head draw fewer maps, "
-           "with words"));
-  return show_figures(
-      o, text, figures, [&] { return to_html(title, figures, global.language); }, global);
+  return show_text(o, text, seen, title, global);
 }
 
 }  // namespace qkv::cli

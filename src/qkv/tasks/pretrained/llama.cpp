@@ -92,12 +92,7 @@ LanguageSettings read_llama_settings(const std::string& folder) {
 }
 
 WeightTable llama_table(bool tied) {
-  static const auto with_output = [](const WeightRule& output) {
-    std::vector<WeightRule> rules(std::begin(kRules), std::end(kRules));
-    rules.push_back(output);
-    return rules;
-  };
-  static const std::vector<WeightRule> tied_rules = with_output(kTiedOutput), own_rules = with_output(kOwnOutput);
+  static const auto tied_rules = with_rule(kRules, kTiedOutput), own_rules = with_rule(kRules, kOwnOutput);
   const std::span<const WeightRepeat> repeats = kTiedRepeats;
   return {.architecture = "Llama",
           .rules = tied ? tied_rules : own_rules,

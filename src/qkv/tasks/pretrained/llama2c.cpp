@@ -123,12 +123,7 @@ void Llama2cWeights::release(const std::string& name) const {
 }
 
 WeightTable llama2c_table(bool tied) {
-  static const auto with_output = [](const WeightRule& output) {
-    std::vector<WeightRule> rules(std::begin(kRules), std::end(kRules));
-    rules.push_back(output);
-    return rules;
-  };
-  static const std::vector<WeightRule> tied_rules = with_output(kTiedOutput), own_rules = with_output(kOwnOutput);
+  static const auto tied_rules = with_rule(kRules, kTiedOutput), own_rules = with_rule(kRules, kOwnOutput);
   return {.architecture = "llama2.c", .rules = tied ? tied_rules : own_rules};
 }
 

@@ -54,22 +54,15 @@ std::unique_ptr<WeightSource> pretrained_weights(const std::string& folder) {
 
 PretrainedSource pretrained_source(const std::string& folder) {
   const Architecture architecture = architecture_of(folder);
-  if (is_llama2c_folder(folder)) {
-    auto weights = std::make_unique<Llama2cWeights>(folder);
-    const bool tied = weights->settings().config.model.transformer.tied;
-    return {std::move(weights), llama2c_table(tied)};
-  }
-  if (is_ctranslate2_folder(folder)) return {std::make_unique<Ctranslate2Weights>(folder), ctranslate2_table()};
-  auto weights = std::make_unique<PretrainedWeights>(folder);
+  auto weights = pretrained_weights(folder);
+  const auto with = [&](WeightTable table) { return PretrainedSource{std::move(weights), std::move(table)}; };
+  if (is_llama2c_folder(folder)) return with(llama2c_table(!weights->has("output.weight")));
+  if (is_ctranslate2_folder(folder)) return with(ctranslate2_table());
   switch (architecture) {
-    case Architecture::llama: {
-      const bool tied = read_llama_settings(folder).config.model.transformer.tied;
-      return {std::move(weights), llama_table(tied)};
-    }
-    case Architecture::gpt2: {
-      const bool inside = weights->has("transformer.wte.weight");
-      return {std::move(weights), gpt2_table(inside)};
-    }
+    case Architecture::llama:
+      return with(llama_table(read_llama_settings(folder).config.model.transformer.tied));
+    case Architecture::gpt2:
+      return with(gpt2_table(weights->has("transformer.wte.weight")));
     case Architecture::bert:
     case Architecture::roberta:
     case Architecture::xlm_roberta:
@@ -79,7 +72,7 @@ PretrainedSource pretrained_source(const std::string& folder) {
     case Architecture::marian:
       break;
   }
-  return {std::move(weights), marian_table()};
+  return with(marian_table());
 }
 
 void set_fine_tuning(TrainingConfig& training) {

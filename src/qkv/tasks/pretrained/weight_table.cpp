@@ -55,6 +55,12 @@ Tensor transposed_part(const Tensor& x, const WeightRule& rule) {
 
 }  // namespace
 
+std::vector<WeightRule> with_rule(std::span<const WeightRule> rules, const WeightRule& more) {
+  std::vector<WeightRule> out(rules.begin(), rules.end());
+  out.push_back(more);
+  return out;
+}
+
 std::optional<TheirName> rule_of(const WeightTable& table, const std::string& ours) {
   for (const WeightRule& rule : table.rules)
     if (const auto star = match(rule.ours, ours))

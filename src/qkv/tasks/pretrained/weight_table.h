@@ -47,6 +47,9 @@ struct WeightTable {
   std::string prefix = {};
 };
 
+/// Rules that depend on a folder's settings: those, and one more.
+std::vector<WeightRule> with_rule(std::span<const WeightRule> rules, const WeightRule& more);
+
 /// A rule, and the name of theirs that it gives for one of our names.
 struct TheirName {
   const WeightRule* rule;

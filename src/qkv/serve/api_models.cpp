@@ -8,7 +8,6 @@
 #include "qkv/kernels/target.h"
 #include "qkv/regression/local_fit.h"
 #include "qkv/serve/models_json.h"
-#include "qkv/tasks/vision/data.h"
 
 namespace qkv::serve {
 namespace {
@@ -81,10 +80,10 @@ Json model_json(const ShelfModel& model, Language language) {
   if (model.run->loss) out["loss"] = *model.run->loss;
   if (model.run->valid_loss) out["valid_loss"] = *model.run->valid_loss;
   std::visit([&](const auto& config) { add_task(out, config, language); }, model.run->config.of);
-  if (model.run->config.task() == TaskKind::vision) {
-    const ImageFacts images = load_image_facts(model.folder);
-    out["image"] = {{"size", images.size.height}, {"channels", images.size.channels}, {"classes", images.classes}};
-  }
+  if (model.images)
+    out["image"] = {{"size", model.images->size.height},
+                    {"channels", model.images->size.channels},
+                    {"classes", model.images->classes}};
   return out;
 }
 

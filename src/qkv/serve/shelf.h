@@ -34,6 +34,7 @@ struct ShelfModel {
   Text error;
   std::optional<report::RunReport> run;  // absent if it failed
   std::optional<ImageFacts> images;      // what a vision model reads
+  std::vector<std::string> examples;     // texts to begin with
   bool has_weights = false;
   std::filesystem::file_time_type changed = {};  // of weights and metrics
   bool held = false;                             // some process holds the folder's lock

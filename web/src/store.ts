@@ -88,6 +88,7 @@ export function address(): string {
 
 /** Marks the addresses that the page itself has written: Back and Forward lead to them, a link never does. */
 const ours = { qkv: true };
+let shown = ''; // the bench of the present address
 
 function restore(everything: boolean) {
   const [name, rest] = location.hash.slice(1).split(/\?(.*)/s);
@@ -95,7 +96,7 @@ function restore(everything: boolean) {
   batch(() => {
     const there = benches.get(name);
     if (there) {
-      bench.value = name;
+      bench.value = shown = name;
       for (const [key, field] of Object.entries(there.fields)) {
         const text = query.get(key);
         field.value = text === null ? there.defaults[key] : read(text, there.defaults[key], there.fits[key]);
@@ -113,7 +114,8 @@ function restore(everything: boolean) {
 /** Reads the address once and keeps it up to date from then on. */
 export function start() {
   if (location.hash.length > 1) restore(true);
-  let shown = bench.peek();
+  shown = bench.peek();
+  history.replaceState(ours, '', location.href);
   let timer = 0;
   effect(() => {
     const now = address();
@@ -130,7 +132,7 @@ export function start() {
   });
   addEventListener('hashchange', () => {
     restore(!history.state?.qkv);
-    shown = bench.peek();
+    history.replaceState(ours, '', location.href);
   });
   effect(() => {
     document.documentElement.lang = lang.value === 'zh' ? 'zh-CN' : 'en';

@@ -465,6 +465,7 @@ test('every heat map has its numbers as a table', async () => {
     await page.waitForFunction((bench) => location.hash.startsWith(`#${bench}`) && document.querySelector('.card, .state'), name);
     await settled(page);
     const maps = page.locator('.heat:has(details.astable)');
+    await maps.first().waitFor();
     const count = await maps.count();
     assert.ok(count > 0, `${name} has no heat map with a table`);
     assert.equal(await page.locator('.heat canvas[tabindex]').count(), count, `${name}: a map without a table`);

@@ -1,6 +1,7 @@
 #include "qkv/serve/examples.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <sstream>
@@ -20,13 +21,21 @@ int words_in(const std::string& text) {
   return count;
 }
 
+// "multi30k/train.en" was found where the training ran; its folder is often that, or runs/NAME below it.
+std::ifstream opened(const std::string& path, const std::string& folder) {
+  const std::filesystem::path run(folder);
+  for (const auto& place : {std::filesystem::path(), run / "..", run / "../.."})
+    if (std::ifstream file(place / path); file) return file;
+  return {};
+}
+
 // The first lines of a file that have a fair length, or the first ones at all in a file of very short lines. Compressed
 // files are not opened for this.
-std::vector<std::string> first_lines(const std::string& path,
+std::vector<std::string> first_lines(const std::string& path, const std::string& folder,
                                      const std::function<std::string(const std::string&)>& text_of) {
   std::vector<std::string> fair, any;
   if (path.empty() || path.ends_with(".gz")) return {};
-  std::ifstream file(path);
+  std::ifstream file = opened(path, folder);
   std::string line;
   for (size_t n = 0; n < kLinesRead && fair.size() < kMost && std::getline(file, line); ++n) {
     if (line.ends_with('\r')) line.pop_back();
@@ -47,7 +56,7 @@ std::vector<std::string> first_of(std::vector<std::string> some, std::vector<std
 
 }  // namespace
 
-std::vector<std::string> example_texts(const TranslationConfig& config) {
+std::vector<std::string> example_texts(const TranslationConfig& config, const std::string& folder) {
   const TranslationDataConfig& data = config.data;
   if (data.built_in()) {
     static const auto kPairs = en_fr_split(EnFrOptions{.size = 4000}).test;
@@ -62,12 +71,13 @@ std::vector<std::string> example_texts(const TranslationConfig& config) {
     return data.reverse ? line.substr(tab + 1, line.find('\t', tab + 1) - tab - 1) : line.substr(0, tab);
   };
   const auto whole = [](const std::string& line) { return line; };
-  if (!data.pairs.empty()) return first_of(first_lines(data.valid_pairs, column), first_lines(data.pairs, column));
-  return first_of(first_lines(data.reverse ? data.valid_target : data.valid_source, whole),
-                  first_lines(data.reverse ? data.target : data.source, whole));
+  if (!data.pairs.empty())
+    return first_of(first_lines(data.valid_pairs, folder, column), first_lines(data.pairs, folder, column));
+  return first_of(first_lines(data.reverse ? data.valid_target : data.valid_source, folder, whole),
+                  first_lines(data.reverse ? data.target : data.source, folder, whole));
 }
 
-std::vector<std::string> example_texts(const LanguageConfig& config) {
+std::vector<std::string> example_texts(const LanguageConfig& config, const std::string& folder) {
   if (config.data.built_in()) return {"the little cat ", "she reads "};
   // The beginning of a line, for the model to continue.
   const auto beginning = [](const std::string& line) {
@@ -77,7 +87,8 @@ std::vector<std::string> example_texts(const LanguageConfig& config) {
     for (std::string word; count < kFewestWords && words >> word; ++count) out += (count ? " " : "") + word;
     return out;
   };
-  return first_of(first_lines(config.data.valid_text, beginning), first_lines(config.data.text, beginning));
+  return first_of(first_lines(config.data.valid_text, folder, beginning),
+                  first_lines(config.data.text, folder, beginning));
 }
 
 }  // namespace qkv::serve

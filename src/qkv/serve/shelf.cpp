@@ -47,8 +47,8 @@ ShelfModel look(const std::string& id, const std::string& folder) {
     out.has_weights = !out.run->weights.empty();
     if (out.run->config.task() == TaskKind::vision) out.images = load_image_facts(folder);
     out.examples = std::visit(
-        []<class T>(const T& config) -> std::vector<std::string> {
-          if constexpr (requires { example_texts(config); }) return example_texts(config);
+        [&]<class T>(const T& config) -> std::vector<std::string> {
+          if constexpr (requires { example_texts(config, folder); }) return example_texts(config, folder);
           return {};
         },
         out.run->config.of);

@@ -1,4 +1,4 @@
-// Sentences to begin with, for models of data of one's own.
+// Sentences to begin with, for models of other data than the built-in corpus.
 #include "qkv/serve/examples.h"
 
 #include <gtest/gtest.h>

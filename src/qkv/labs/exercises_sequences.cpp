@@ -23,8 +23,7 @@ std::vector<Exercise> exercises_of_sequences() {
        tr("Chinese and Japanese are written without spaces. Is it a good idea to make tokens of words "
           "there?"),
        tr("Splitting at spaces fails there: a whole clause becomes one token that is hardly ever seen "
-          "again; characters, or pieces learned from the text, keep the vocabulary small and new text "
-          "readable.")},
+          "again; of characters, or of pieces learned from the text, few are new in a new sentence.")},
       {{"9.6.1"},
        "bahdanau",
        ExerciseKind::experiment,

@@ -36,8 +36,8 @@ std::vector<Exercise> exercises_of_transformers() {
        15,
        tr("Exercise 10.7.1 (English edition 11.7.1): a deeper Transformer"),
        tr("How does a deeper Transformer change speed and translation?"),
-       tr("It costs time in proportion to its layers and, trained to the end, translates better, if four layers "
-          "are helped to start: by norms before the sublayers, or a long warm-up.")},
+       tr("Every layer adds about the same time. Trained to the end, two layers translate better than one; four "
+          "have to be helped to start, by norms before the sublayers or by a long warm-up.")},
       {{"10.7.2", "11.7.2"},
        "transformer",
        ExerciseKind::experiment,

@@ -32,7 +32,7 @@ done
 
 say "5. fine-tune the model pruned by gate, and the whole one for as long (the control)"
 for m in half-gate whole; do
-  [[ -e $OUT/$m-tuned/model.safetensors ]] || "$QKV" train --init-from "$OUT/$m" --epochs "$TUNE" --rate 0.0004 --warmup 50 -o "$OUT/$m-tuned" | tail -n 4
+  [[ -e $OUT/$m-tuned/model.safetensors ]] || "$QKV" train --init "$OUT/$m" --epochs "$TUNE" --rate 0.0004 --warmup 50 -o "$OUT/$m-tuned" | tail -n 4
 done
 
 say "6. BLEU on test_2016_flickr, beam 5, with 95 % intervals and a paired test against the whole model tuned as long"

@@ -27,7 +27,7 @@ std::vector<Exercise> exercises_of_sequences() {
       {{"9.6.1"},
        "bahdanau",
        ExerciseKind::experiment,
-       10,
+       12,
        tr("Exercise 9.6.1: encoder and decoder of different kinds"),
        tr("Must encoder and decoder be networks of the same kind?"),
        tr("No: a decoder needs a state to start from and states to attend to, and any network that makes them "
@@ -85,7 +85,7 @@ std::vector<Exercise> exercises_of_sequences() {
       {{"9.7.6"},
        "bahdanau",
        ExerciseKind::experiment,
-       10,
+       4,
        tr("Exercise 9.7.6: other output layers"),
        tr("How else could the output layer of the decoder be designed?"),
        tr("It may share its matrix with the target embedding, which saves a vocabulary-sized matrix, or read "

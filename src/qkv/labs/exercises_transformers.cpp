@@ -116,8 +116,9 @@ std::vector<Exercise> exercises_of_transformers() {
        1,
        tr("Exercise 11.9.2: what a language model is good for"),
        tr("What can one do with a strong language model?"),
-       tr("Whatever asks which text is likelier: completing, correcting, ranking, and, with examples in "
-          "the prompt, tasks that it was never trained for.")},
+       tr("Whatever asks which text is likelier: here, which of two sentences is in order; as well completing, "
+          "correcting, ranking, and, for large models with examples in the prompt, tasks that they were never trained "
+          "for.")},
       {{"11.9.3"},
        "language-models",
        ExerciseKind::experiment,

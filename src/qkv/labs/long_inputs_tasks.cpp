@@ -217,9 +217,9 @@ void tasks(Page& page) {
                 "they copy less well than exact attention."),
              tr("linear {linear}, landmarks {landmarks}, exact {exact}", "linear"_a = percent(all.right[4][0]),
                 "landmarks"_a = percent(all.right[7][0]), "exact"_a = percent(exact[0])));
-  page.say(
-      tr("Sorting needs to know only how often each token occurs, and mixtures tell that. Most brackets close near where "
-         "they opened, so there a window does about as well as everything; two layers do not count deep nests."));
+  page.say(tr(
+      "Sorting needs to know only how often each token occurs, and mixtures tell that. Most brackets close near where "
+      "they opened, so there a window does about as well as everything; two layers do not count deep nests."));
 }
 
 void swapped(Page& page) {

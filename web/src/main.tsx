@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import './style.css';
 import { benches } from './benches';
 import { leftOut, opening, recorded } from './api';
+import { Brought, BringButton } from './bring';
 import { hasEngine } from './engine';
 import { watchModels } from './models';
 import { bench, hover, isDark, lang, ramp, start, theme } from './store';
@@ -65,10 +66,11 @@ function Page() {
           ◐
         </button>
       </header>
+      {hasEngine && <Brought />}
       <here.Bench key={here.name} />
       <footer>
-        {recorded && <p class="recorded">{[t('recordedFile'), ...leftOut.map((one) => t('notInFile', { what: one }))].join(' ')}</p>}
-        <span>{t('footer')}</span> <Licences />
+        {recorded && <p class="recorded">{[t(hasEngine ? 'recordedAndEngine' : 'recordedFile'), ...(hasEngine ? [] : leftOut).map((one) => t('notInFile', { what: one }))].join(' ')}</p>}
+        <span>{t(hasEngine ? 'footerEngine' : 'footer')}</span> {hasEngine && <BringButton />} <Licences />
       </footer>
     </>
   );

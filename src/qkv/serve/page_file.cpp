@@ -50,7 +50,7 @@ constexpr const char* kBenchScript = R"js(
   close.onclick = () => place.close();
   place.append(close, frame);
   document.body.append(place);
-  let page = null;
+  let page = document.getElementById("qkv-page") ? null : "explore.html";
   const unpack = async () => {
     const packed = JSON.parse(document.getElementById("qkv-page").textContent);
     const bytes = Uint8Array.from(atob(packed), c => c.charCodeAt(0));
@@ -80,6 +80,8 @@ std::string bench_buttons() {
                                               {"heads", tr("heads")},
                                               {"positions", tr("positions")},
                                               {"transformer", tr("Transformer")},
+                                              {"language", tr("language")},
+                                              {"vision", tr("vision")},
                                               {"training", tr("training")}};
   const auto both = [](const Text& text) {
     return "<span class=\"en\">" + text.in(Language::en) + "</span><span class=\"zh\">" + text.in(Language::zh) +
@@ -97,18 +99,38 @@ std::string inserted(std::string page, std::string_view before, const std::strin
   return page.insert(at, text);
 }
 
+// The block with this id, from its first to its last character; empty if there is none.
+std::pair<size_t, size_t> block_of(const std::string& page, std::string_view id) {
+  const std::string end = "</script>\n";
+  const size_t begin = page.find("<script type=\"application/json\" id=\"" + std::string(id) + "\">");
+  if (begin == page.npos) return {0, 0};
+  const size_t last = page.find(end, begin);
+  return last == page.npos ? std::pair<size_t, size_t>{0, 0} : std::pair{begin, last + end.size()};
+}
+
 }  // namespace
+
+EngineFile engine_file(std::string path, std::string_view bytes) { return {std::move(path), packed(bytes)}; }
 
 std::vector<EngineFile> engine_files(const std::string& folder, const std::string& name, int64_t most_bytes) {
   if (!fs::exists(folder + "/config.yaml") || has_subwords(read_folder_config(folder))) return {};
   const std::string weights = run_weights(folder);
   if (fs::file_size(weights) > static_cast<uintmax_t>(most_bytes)) return {};
-  std::vector<EngineFile> out = {{"/models/" + name + "/model.safetensors", whole_file(weights)}};
+  std::vector<EngineFile> out = {engine_file("/models/" + name + "/model.safetensors", whole_file(weights))};
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string file = entry.path().filename().string(), type = entry.path().extension().string();
     if (entry.is_regular_file() && (type == ".yaml" || type == ".txt" || type == ".json"))
-      out.push_back({"/models/" + name + "/" + file, whole_file(entry.path().string())});
+      out.push_back(engine_file("/models/" + name + "/" + file, whole_file(entry.path().string())));
   }
+  return out;
+}
+
+std::vector<EngineFile> model_files(const std::string& folder, int64_t most_bytes) {
+  auto out = engine_files(folder, fs::path(folder + "/").lexically_normal().parent_path().filename().string(), most_bytes);
+  require(!out.empty(),
+          "{folder}: the engine in a page cannot show this model: it reads models of qkv train with words or "
+          "characters, and at most {most} bytes of weights",
+          "folder"_a = folder, "most"_a = most_bytes);
   return out;
 }
 
@@ -118,7 +140,7 @@ std::string engine_block(const std::vector<EngineFile>& files) {
   const PageEngine& engine = *found;
   Json out = {{"worker", base64(engine.worker)}, {"wasm", base64(engine.wasm)}, {"catalogue", base64(engine.chinese)}};
   out["files"] = Json::array();
-  for (const EngineFile& file : files) out["files"].push_back({{"path", file.path}, {"data", packed(file.bytes)}});
+  for (const EngineFile& file : files) out["files"].push_back({{"path", file.path}, {"data", file.packed}});
   std::string json;
   for (const char c : out.dump(-1, ' ', false, Json::error_handler_t::replace))
     json += c == '<' ? std::string("\\u003c") : std::string(1, c);
@@ -137,6 +159,22 @@ std::string with_benches(std::string report, const std::vector<EngineFile>& file
   check(end != report.npos, "[with_benches] the report has no </body>");
   return report.insert(end, "<script type=\"application/json\" id=\"qkv-page\">\"" + packed(page_html()) +
                                 "\"</script>\n" + engine_block(files) + "<script>" + kBenchScript + "</script>\n");
+}
+
+std::vector<EngineFile> take_engine_out(std::string& report) {
+  std::vector<EngineFile> out;
+  for (const std::string_view id : {"qkv-engine", "qkv-page"}) {
+    const auto [begin, end] = block_of(report, id);
+    if (begin == end) continue;
+    if (id == "qkv-engine") {
+      const size_t json = report.find('>', begin) + 1;
+      const Json block = Json::parse(report.substr(json, report.find("</script>", json) - json), nullptr, false);
+      if (block.contains("files"))
+        for (const Json& file : block["files"]) out.push_back({file["path"], file["data"]});
+    }
+    report.erase(begin, end - begin);
+  }
+  return out;
 }
 
 }  // namespace qkv::serve

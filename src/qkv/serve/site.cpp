@@ -1,7 +1,7 @@
 // Start page, explorer, tour, manifest and service worker.
 #include "qkv/serve/site.h"
 
-#include <filesystem>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -15,7 +15,6 @@
 namespace qkv::serve {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kIcon =
@@ -51,6 +50,8 @@ std::string start_page(bool has_tour) {
                                                   {"heads", tr("heads, switched off one by one")},
                                                   {"positions", tr("positions")},
                                                   {"transformer", tr("through a whole Transformer")},
+                                                  {"language", tr("a model that writes letter by letter")},
+                                                  {"vision", tr("draw a picture and see what is seen")},
                                                   {"training", tr("train the book's models in this browser")}};
   std::string out =
       std::string(
@@ -99,35 +100,44 @@ std::string read_report(const std::string& path) {
   return out;
 }
 
+constexpr const char* kModels = "/models/";
+
+bool holds_model(const std::vector<EngineFile>& files) {
+  return std::ranges::any_of(files, [](const EngineFile& f) { return f.path.starts_with(kModels); });
+}
+
 // Everything is kept at the first visit, and answered from there; a new version replaces it as a whole.
 std::string service_worker(const std::vector<std::string>& names, const std::string& mark) {
   return "const cache = 'qkv-" + mark + "', files = " + Json(names).dump() +
          ";\n"
-         "addEventListener('install', e => e.waitUntil(caches.open(cache).then(c => c.addAll(['./', ...files]))"
-         ".then(() "
+         "addEventListener('install', e => e.waitUntil(caches.open(cache).then(c => c.addAll(files)).then(() "
          "=> skipWaiting())));\n"
          "addEventListener('activate', e => e.waitUntil(caches.keys().then(all => Promise.all(all.filter(k => "
          "k.startsWith('qkv-') && k !== cache).map(k => caches.delete(k)))).then(() => clients.claim())));\n"
-         "addEventListener('fetch', e => e.respondWith(caches.match(e.request, { ignoreSearch: true }).then(r => r ?? "
-         "fetch(e.request))));\n";
+         "addEventListener('fetch', e => e.respondWith(caches.match(e.request.url.endsWith('/') ? 'index.html' : "
+         "e.request, { ignoreSearch: true }).then(r => r ?? fetch(e.request))));\n";
 }
 
 }  // namespace
 
+bool has_models(const std::string& report) {
+  std::string page = read_report(report);
+  return holds_model(take_engine_out(page));
+}
+
 std::vector<std::string> write_site(const SiteOptions& options) {
-  std::vector<EngineFile> files;
-  for (const std::string& folder : options.models) {
-    const auto own = engine_files(folder, fs::path(folder).lexically_normal().filename().string(), options.most_bytes);
-    require(!own.empty(),
-            "{folder}: the engine in a page cannot show this model: it reads models of qkv train with words or "
-            "characters, and at most {most} bytes of weights",
-            "folder"_a = folder, "most"_a = options.most_bytes);
-    files.insert(files.end(), own.begin(), own.end());
+  std::vector<EngineFile> files = options.files;
+  std::string report;
+  if (!options.report.empty()) {
+    report = read_report(options.report);
+    std::vector<EngineFile> inside = take_engine_out(report);
+    if (holds_model(files)) std::erase_if(inside, [](const EngineFile& f) { return f.path.starts_with(kModels); });
+    files.insert(files.end(), inside.begin(), inside.end());
   }
   std::vector<std::pair<std::string, std::string>> out;
   out.emplace_back("index.html", start_page(!options.report.empty()));
   out.emplace_back("explore.html", with_site(explorer_file(files)));
-  if (!options.report.empty()) out.emplace_back("tour.html", with_site(read_report(options.report)));
+  if (!options.report.empty()) out.emplace_back("tour.html", with_site(report));
   out.emplace_back("icon.svg", kIcon);
   out.emplace_back(
       "manifest.webmanifest",

@@ -30,7 +30,7 @@ interface Brought {
   file: File;
 }
 
-/** Every file of a drop; of a folder, what is directly inside. */
+/** All dropped files, and for a folder those directly inside. */
 async function filesOf(data: DataTransfer): Promise<Brought[]> {
   const entries = [...data.items].filter((one) => one.kind === 'file').map((one) => ({ entry: one.webkitGetAsEntry?.() ?? null, file: one.getAsFile() }));
   const out: Brought[] = [];

@@ -30,6 +30,9 @@ function Licences() {
   );
 }
 
+// The start page of a site, where this is a part of one.
+const home = document.querySelector<HTMLLinkElement>('link[rel=start]')?.getAttribute('href');
+
 function Page() {
   const offered = recorded && !hasEngine ? benches.filter((one) => recorded!.some((r) => one.asks.includes(r.path))) : benches;
   const here = offered.find((one) => one.name === bench.value) ?? offered.find((one) => one.name === 'translate') ?? offered[0];
@@ -46,9 +49,15 @@ function Page() {
         {t('skip')}
       </a>
       <header class="bar">
-        <span class="brand">
-          q<i>k</i>v
-        </span>
+        {home ? (
+          <a class="brand" href={home} title={t('home')}>
+            q<i>k</i>v
+          </a>
+        ) : (
+          <span class="brand">
+            q<i>k</i>v
+          </span>
+        )}
         <nav aria-label={t('benches')}>
           {offered.map(({ name }) => (
             <button type="button" aria-current={name === here.name ? 'page' : undefined} onClick={() => go(name)}>

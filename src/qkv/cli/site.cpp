@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "qkv/cli/page_models.h"
 #include "qkv/cli/command.h"
+#include "qkv/cli/page_models.h"
 #include "qkv/io/atomic_file.h"
 
 namespace qkv::cli {
@@ -21,14 +21,16 @@ class Site : public Command {
   std::string example() const override { return "qkv site -o site runs/transformer"; }
 
   void bind(Options& options) override {
-    options.positionals("MODEL",
-                        tr("run folders whose models the benches show (default: those of the report, or else small ones "
-                           "that are trained now)"),
-                        models_);
+    options.positionals(
+        "MODEL",
+        tr("run folders whose models the benches show (default: those of the report, or else small ones "
+           "that are trained now)"),
+        models_);
     options.option("-o,--out DIR", tr("folder for the files"), options_.folder);
-    options.option("--report FILE",
-                   tr("the report of qkv tour, to be a part of it (default: {file}, if it is there)", "file"_a = kReport),
-                   report_);
+    options.option(
+        "--report FILE",
+        tr("the report of qkv tour, to be a part of it (default: {file}, if it is there)", "file"_a = kReport),
+        report_);
   }
 
   int run(const Global& global) override {

@@ -66,8 +66,9 @@ class TourCommand : public Command {
         "--data FILE",
         tr("labs 10.4 and 10.7: run the book's full experiment on its fra.txt instead of the built-in corpus"), data_);
     if (serve::page_engine())
-      options.option("--model DIR", tr("run folders whose models the benches inside the report show (default: small ones, "
-                                     "trained for a report with all labs)"),
+      options.option("--model DIR",
+                     tr("run folders whose models the benches inside the report show (default: small ones, "
+                        "trained for a report with all labs)"),
                      models_);
     options.flag("--quick", tr("leave out what trains for long; the report says where"), quick_);
   }

@@ -6,7 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "qkv/core/language.h"
+
 namespace qkv::serve {
+
+/// A text in both languages; the page shows one of them.
+std::string both(const Text& text);
 
 /// A file as the engine reads it, "/models/NAME/config.yaml", packed as a page carries it.
 struct EngineFile {

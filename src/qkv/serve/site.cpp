@@ -23,7 +23,8 @@ constexpr const char* kIcon =
     "text-anchor=\"middle\">q<tspan font-style=\"italic\">k</tspan>v</text></svg>\n";
 
 constexpr const char* kHead =
-    "<link rel=\"manifest\" href=\"manifest.webmanifest\"><link rel=\"icon\" href=\"icon.svg\">\n";
+    "<link rel=\"manifest\" href=\"manifest.webmanifest\"><link rel=\"icon\" href=\"icon.svg\"><link rel=\"start\" "
+    "href=\"index.html\">\n";
 // A page that was opened from a disk has no service worker, and needs none.
 constexpr const char* kRegister =
     "<script>if(location.protocol.startsWith('http')&&navigator.serviceWorker)"
@@ -36,11 +37,6 @@ constexpr const char* kStyle =
     "text-decoration:none;color:inherit}a.big:hover,a.big:focus-visible{border-color:#2f6fb3}a.big b{color:#2f6fb3}"
     "ul{padding-left:1.2rem}.soft{opacity:.7}html:not([lang=zh-CN]) .zh,html[lang=zh-CN] .en{display:none}"
     "button{font:inherit;float:right}";
-
-std::string both(const Text& text) {
-  return "<span class=\"en\">" + text.in(Language::en) + "</span><span class=\"zh\" lang=\"zh-CN\">" +
-         text.in(Language::zh) + "</span>";
-}
 
 std::string start_page(bool has_tour) {
   const std::pair<const char*, Text> benches[] = {{"cues", tr("cues on a desk")},
@@ -95,8 +91,8 @@ std::string read_report(const std::string& path) {
   const InputFile file(path);
   std::string out(file.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(out)));
-  require(out.find("</body>") != out.npos && out.find("<title>") != out.npos, "{path}: is not the report of a tour",
-          "path"_a = path);
+  const auto has = [&](const char* part) { return out.find(part) != out.npos; };
+  require(has("</body>") && has("<title>") && has("<header>"), "{path}: is not the report of a tour", "path"_a = path);
   return out;
 }
 
@@ -137,7 +133,11 @@ std::vector<std::string> write_site(const SiteOptions& options) {
   std::vector<std::pair<std::string, std::string>> out;
   out.emplace_back("index.html", start_page(!options.report.empty()));
   out.emplace_back("explore.html", with_site(explorer_file(files)));
-  if (!options.report.empty()) out.emplace_back("tour.html", with_site(report));
+  if (!options.report.empty()) {
+    const std::string begin = "<header>", back = "<p><a href=\"index.html\">" + both(tr("Start page")) + "</a></p>";
+    report.insert(report.find(begin) + begin.size(), back);
+    out.emplace_back("tour.html", with_site(report));
+  }
   out.emplace_back("icon.svg", kIcon);
   out.emplace_back(
       "manifest.webmanifest",

@@ -136,7 +136,7 @@ export const zh: Record<keyof typeof en, string> = {
 
   trainHere: '在此训练', bookTransformer: '书中的 Transformer', bookBahdanau: '书中的 Bahdanau 注意力', seed: '种子', startTraining: '训练', startAnew: '重新开始', pauseTraining: '暂停', resumeTraining: '继续', keptModel: '其他实验台可用它，名为 {name}：', dataHere: '它从 601 个句对学习：此文件若含书中的句对就用它们，否则用内置语料。把书的 fra.txt 拖到本页任意处，即可用它训练。', dataDropped: '下次训练从 {file} 的前 {lines} 行学习。', notPairs: '{file}:{line}：应为以制表符分开的两个句子。', trainingLine: '第 {epoch} 轮，共 {epochs} 轮 · 损失 {loss} · 每秒 {speed} 个词元', lossBook: '训练损失（书中的单位）', lossToken: '每个词元的训练损失', mapOfSentence: '“{text}”的翻译看向何处', whichMap: '头', noMap: '没有可显示的注意力。', noSimd: '此浏览器无法运行引擎，因为它缺少 WebAssembly 的 SIMD 或异常；较新的浏览器可以。', engineFailed: '本页中的引擎停止了；下一次改动会重新启动它。',
   pasteBadLine: '没有找到两行各含两个数的数据：第 {row} 行是“{line}”。', pasteSome: '显示 {used} 个点，均匀取自 {rows} 行。', fileTooLarge: '{file} 太大，本页装不下。',
-  recordedRemain: '录下的图仍在。', engineLoading: '正在展开引擎', recordedAndEngine: '此文件先显示录下的回答；其余由文件中的引擎回答。',
+  home: '起始页', recordedRemain: '录下的图仍在。', engineLoading: '正在展开引擎', recordedAndEngine: '此文件先显示录下的回答；其余由文件中的引擎回答。',
   footerEngine: '本页的每个数都由 qkv 程序的引擎在本页中算出，不向任何地方发送数据。权重取自暂退法（dropout）之前。注意力图不等于解释。',
   bringModel: '带来一个模型：选择 qkv train 文件夹中的文件，或把文件夹拖到本页。', notOurModel: '{file} 不是本页能读的模型：应是 qkv train 的文件夹，含 config.yaml 和 model.safetensors。',
   modelTooLarge: '模型有 {size} MB，本页最多接受 {most} MB。', modelBrought: '{name} 现在是模型之一。', textNotHere: '此实验台用不上 {file}：“回归”接受表格，“训练”接受句对。',

@@ -58,6 +58,7 @@ export function Choice<T extends string | number>(props: {
   value: T;
   options: readonly (T | { value: T; label: string })[];
   set: (value: T) => void;
+  disabled?: boolean;
 }) {
   const options = props.options.map((one) => (typeof one === 'object' ? one : { value: one, label: String(one) }));
   const at = options.findIndex((one) => one.value === props.value);
@@ -79,6 +80,7 @@ export function Choice<T extends string | number>(props: {
             type="button"
             role="radio"
             aria-checked={one.value === props.value}
+            disabled={props.disabled}
             tabIndex={index === Math.max(at, 0) ? 0 : -1}
             onClick={() => props.set(one.value)}
           >

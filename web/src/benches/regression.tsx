@@ -38,6 +38,9 @@ interface Regress {
   command?: string;
 }
 
+// The mean of all points has no width that anybody could choose.
+const byHand = () => s.choose.value === 'hand' || s.fit.value === 'average';
+
 const points = computed<Point[]>(() => s.points.value ?? bookPoints);
 const span = computed(() => {
   const xs = points.value.map((p) => p[0]);
@@ -51,7 +54,7 @@ export const answer = follow<Regress>(() =>
           x: points.value.map((p) => p[0]),
           y: points.value.map((p) => p[1]),
           kernel: s.kernel.value,
-          bandwidth: s.choose.value === 'hand' ? s.h.value : s.choose.value,
+          bandwidth: byHand() ? s.h.value : s.choose.value,
           fit: s.fit.value,
           grid: { low: span.value[0], high: span.value[1], count: 101 },
           at: s.at.value,
@@ -362,7 +365,8 @@ export function Regression() {
         />
         <Choice
           label={t('whoChooses')}
-          value={s.choose.value}
+          value={byHand() ? 'hand' : s.choose.value}
+          disabled={s.fit.value === 'average'}
           options={['hand', 'rule', 'cv'].map((value) => ({ value, label: text(`choose_${value}` as Key) }))}
           set={(value) => (s.choose.value = value)}
         />

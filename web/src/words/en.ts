@@ -6,7 +6,7 @@ export const en = {
   benches: 'Benches', skip: 'Skip to the bench', colours: 'Colour map', theme: 'Light or dark', licences: 'Licences', close: 'Close',
   footer: 'Every number on this page comes from the qkv program; the page only draws. Weights are before dropout. A map is not an explanation.',
   try: 'Try this', model: 'model', beam: 'beam', head: 'head', mean: 'mean', layerN: 'layer {n}', layer: 'layer', width: 'width h', kernel: 'kernel', use: 'Use',
-  loading: 'Waiting for the answer', nothingWritten: 'Nothing is written above yet.', fewPoints: 'Two points are needed for a curve: double-click adds one.', progress: 'Progress',
+  loading: 'Waiting for the answer', nothingWritten: 'Write a sentence above, in the language that the model reads.', fewPoints: 'Two points are needed for a curve: double-click adds one.', progress: 'Progress',
   offline: 'The program does not answer.', offlineHint: 'Is `qkv serve` still running? The page tries again with your next change.',
   stateTraining: 'still training', stateInterrupted: 'interrupted',
   recordedFile: 'This file holds recorded answers of one model to one text: qkv serve answers anything.', notInFile: 'Not in this file: {what}.',

@@ -8,7 +8,7 @@ export const zh: Record<keyof typeof en, string> = {
   benches: '实验台', skip: '跳到实验台', colours: '色图', theme: '浅色或深色', licences: '许可证', close: '关闭',
   footer: '本页的每个数都来自 qkv 程序，页面只负责绘制。权重取自暂退法（dropout）之前。注意力图不等于解释。',
   try: '试一试', model: '模型', beam: '束宽', head: '头', mean: '平均', layerN: '第 {n} 层', layer: '层', width: '宽度 h', kernel: '核', use: '使用',
-  loading: '等待回答', nothingWritten: '上面还没有写任何内容。', fewPoints: '画曲线至少需要两个点：双击即可添加。', progress: '进度',
+  loading: '等待回答', nothingWritten: '请在上面写一句模型所读语言的话。', fewPoints: '画曲线至少需要两个点：双击即可添加。', progress: '进度',
   offline: '程序没有回答。', offlineHint: 'qkv serve 还在运行吗？下一次改动时页面会重试。',
   stateTraining: '训练中', stateInterrupted: '已中断',
   recordedFile: '此文件录下了一个模型对一段文字的回答：运行 qkv serve 可以任意提问。', notInFile: '此文件不含：{what}。',

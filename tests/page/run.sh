@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The page's tests: the committed bundle is what the sources build, and the page works in Debian's chromium.
-# usage: run.sh bundle|benches PROGRAM
+# usage: run.sh bundle|benches|engine|engine_whole PROGRAM
 set -euo pipefail
 cd "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../../web"
 skip() { echo "skipped: $*"; exit 77; }
@@ -20,5 +20,12 @@ case $1 in
     export CHROMIUM=${CHROMIUM:-$(command -v chromium || true)} QKV_BIN=$2
     [[ -n $CHROMIUM ]] || skip "chromium is not installed"
     node --test tests/
+    ;;
+  engine|engine_whole)
+    [[ -e dist/engine/engine.wasm.gz ]] || skip "the engine is not packed (docs/wasm.md)"
+    export CHROMIUM=${CHROMIUM:-$(command -v chromium || true)} QKV_BIN=$2
+    [[ -n $CHROMIUM ]] || skip "chromium is not installed"
+    if [[ $1 == engine_whole ]]; then QKV_SLOW=1 node --test --test-concurrency=1 engine/training.test.mjs
+    else node --test --test-concurrency=1 engine/; fi
     ;;
 esac

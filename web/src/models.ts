@@ -1,5 +1,6 @@
 // The list of models: asked for once, then kept up to date by the server's events.
-import { batch, signal } from '@preact/signals';
+import { batch, effect, signal } from '@preact/signals';
+import { engineState, hasEngine } from './engine';
 import { get, listen, recorded, Failure } from './api';
 
 export interface Model {
@@ -66,12 +67,14 @@ export async function loadModels() {
     modelsFailed.value = null;
   } catch (problem) {
     modelsFailed.value = problem as Failure;
-    if (!recorded) setTimeout(loadModels, 2000);
+    if (!recorded && !hasEngine) setTimeout(loadModels, 2000);
   }
 }
 
 export function watchModels() {
   void loadModels();
+  // An engine that has failed was started again by some question.
+  effect(() => void (engineState.value === 'ready' && modelsFailed.peek() && loadModels()));
   listen({
     models: take,
     progress: ({ id, done, line }) => (training.value = { ...training.peek(), [id]: { done, line } }),

@@ -3,7 +3,7 @@ import { computed, effect, signal } from '@preact/signals';
 import { Failure, get } from '../api';
 import { isNamed, latest, metrics, Model, models, training as progress } from '../models';
 import { num } from '../num';
-import { bench, settings } from '../store';
+import { bench } from '../store';
 import { BackgroundFailed, BenchPage, Choice, Empty, Failed, RunState, Select, Slider, tryThis, Waiting } from '../ui';
 import { Key, rich, t } from '../words';
 import { Curve, CurveProps, curveSvg } from '../views/curve';
@@ -11,8 +11,8 @@ import { Figure } from '../views/figure';
 import { Heat, HeatProps, heatSvg } from '../views/heat';
 import { hasEngine } from '../engine';
 import { TrainingHere } from './training_here';
+import { s } from './training_settings';
 
-const s = settings('training', { run: '', other: '', show: 'loss', step: -1 });
 
 type Row = Record<string, number | string>;
 interface Metrics {
@@ -133,6 +133,26 @@ function Picture({ model, data }: { model: Model; data: Metrics }) {
 }
 
 export function TrainingBench() {
+  return hasEngine ? <TrainingInPage /> : <TrainingRuns />;
+}
+
+function TrainingInPage() {
+  return (
+    <BenchPage
+      title={t('trainingTitle')}
+      notice={rich('trainingHereNotice')}
+      tries={[
+        tryThis('training', 'tryPlaceless', 'tryPlacelessAsk', { positions: 'none' }),
+        tryThis('training', 'tryFast', 'tryFastAsk', { rate: 0.03 }),
+        tryThis('training', 'tryWidth', 'tryWidthAsk', { kind: 'nadaraya-watson' }),
+      ]}
+    >
+      <TrainingHere />
+    </BenchPage>
+  );
+}
+
+function TrainingRuns() {
   const all = models.value;
   const model = run.value;
   const data = model ? known.value[model.id] : null;
@@ -148,8 +168,7 @@ export function TrainingBench() {
       ]}
     >
       <BackgroundFailed />
-      {hasEngine && <TrainingHere />}
-      {hasEngine ? null : all === null ? (
+      {all === null ? (
         <Waiting height={360} />
       ) : !model ? (
         <Empty><p>{rich('noRuns')}</p></Empty>

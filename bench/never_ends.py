@@ -1,4 +1,4 @@
-"""never_ends.py RUN COPY: a copy of a translation run that never ends a sentence by itself (the bias of <pad>, <bos>, <eos>
+"""never_ends.py RUN COPY: a copy of a translation run that never ends a sentence (the bias of <pad>, <bos>, <eos>
 and <unk> is -10000), so that every translation has the longest length allowed and decoding times can be compared."""
 import json
 import shutil

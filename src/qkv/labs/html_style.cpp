@@ -39,7 +39,7 @@ code { background: var(--box); padding: .1em .3em; border-radius: 4px; font-size
 table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
 th, td { padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top;
   font-variant-numeric: tabular-nums; }
-.wide td { font-size: .9rem; } .wide td:first-child { white-space: nowrap; }
+.wide code { overflow-wrap: break-word; } .wide td { font-size: .9rem; } .wide td:first-child { white-space: nowrap; }
 figure { margin: 1.5rem 0; }
 figure > div { width: fit-content; max-width: 100%; margin: 0 auto; background: #fff; border: 1px solid var(--line);
   border-radius: 6px; padding: .5rem; overflow-x: auto; }

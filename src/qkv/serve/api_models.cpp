@@ -8,7 +8,7 @@
 #include "qkv/kernels/target.h"
 #include "qkv/regression/local_fit.h"
 #include "qkv/serve/models_json.h"
-#include "qkv/tasks/vision/data.h"
+#include "qkv/tasks/vision/classifier.h"
 
 namespace qkv::serve {
 namespace {
@@ -64,6 +64,12 @@ void add_task(Json& out, const VisionConfig& config, Language language) {
   out["examples"] = Json::array();
 }
 
+void add_task(Json& out, const EncodingConfig& config, Language language) {
+  add_facts(out, config.facts(), language);
+  out["gold"] = false;
+  out["examples"] = Json::array();
+}
+
 }  // namespace
 
 Json model_json(const ShelfModel& model, Language language) {
@@ -82,7 +88,7 @@ Json model_json(const ShelfModel& model, Language language) {
   if (model.run->valid_loss) out["valid_loss"] = *model.run->valid_loss;
   std::visit([&](const auto& config) { add_task(out, config, language); }, model.run->config.of);
   if (model.run->config.task() == TaskKind::vision) {
-    const ImageFacts images = load_image_facts(model.folder);
+    const ImageFacts images = read_image_facts(model.folder);
     out["image"] = {{"size", images.size.height}, {"channels", images.size.channels}, {"classes", images.classes}};
   }
   return out;

@@ -21,7 +21,7 @@ set(QKV_WASM_LEFT_OUT "core/parallel" "ranks/.*" "plot/(png|save|terminal.*|text
   "data/(subwords|subword_check|pretrained_tokenizer|byte_pairs|llama_codecs|marian_codec|piece_table|token_.*|tokenizer_.*)"
   "data/(unigram|vocabulary_codecs|word_piece|added_tokens|young_characters|image_files)" "tasks/pretrained/.*" "tasks/.*leaks"
   "tasks/vision/(run|task)" "eval/(bleu|bleu_tokenizers|chrf|metrics|significance|unicode|ngrams)"
-  "report/(pretrained|scores|scaling|alignments)" "serve/(http|server|page|page_file|site|trainer|gate|recorded|events)" "wasm/(door|speed)")
+  "report/(pretrained|scores|scaling|alignments)" "serve/(http|server|page|page_file|bench_models|site|trainer|gate|recorded|events)" "wasm/(door|speed)")
 file(GLOB_RECURSE QKV_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/qkv/*.cpp)
 list(FILTER QKV_SOURCES EXCLUDE REGEX "/src/qkv/(cli|labs)/")
 foreach(name IN LISTS QKV_WASM_LEFT_OUT)

@@ -194,6 +194,20 @@ ApiAnswer Api::run(const ApiRequest& request, Call& call) {
 }
 
 ApiAnswer Api::answer(const ApiRequest& request) {
+  ApiAnswer out = answer_plainly(request);
+  // Clients of OpenAI's form expect an object.
+  if (out.status != 200 && request.path.starts_with("/v1/")) {
+    Json wrapped = Json::parse(out.json);
+    wrapped["error"] = {{"message", wrapped["error"]},
+                        {"type", out.status < 500 ? "invalid_request_error" : "server_error"},
+                        {"param", nullptr},
+                        {"code", nullptr}};
+    out.json = printed(wrapped);
+  }
+  return out;
+}
+
+ApiAnswer Api::answer_plainly(const ApiRequest& request) {
   Language language = request.language;
   const auto say = [&](const Text& text) { return text.in(language); };
   const auto query = parse_query(request.query);
@@ -239,15 +253,6 @@ ApiAnswer Api::answer(const ApiRequest& request) {
     out = failed(503, say(tr("there is not enough memory for this request")));
   } catch (const std::exception& e) {
     out = failed(500, e.what());
-  }
-  // Clients of OpenAI's form expect an object.
-  if (out.status != 200 && request.path.starts_with("/v1/")) {
-    Json wrapped = Json::parse(out.json);
-    wrapped["error"] = {{"message", wrapped["error"]},
-                        {"type", out.status < 500 ? "invalid_request_error" : "server_error"},
-                        {"param", nullptr},
-                        {"code", nullptr}};
-    out.json = printed(wrapped);
   }
   if (working) workers_.release();
   if (stop) end_view(call.view, stop);

@@ -65,7 +65,7 @@ export async function engine(files = [], prelude = '') {
     ask: (path, body, { lang = 'en', view } = {}) =>
       new Promise((done) => {
         waiting.set(++id, done);
-        const text = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body);
+        const text = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(view ? { ...body, view } : body);
         worker.postMessage({ type: 'ask', id, method: body === undefined ? 'GET' : 'POST', path, body: text, lang, view });
       }),
     send: (message) => worker.postMessage(message),

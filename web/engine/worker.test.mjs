@@ -55,25 +55,32 @@ on('refusals in both languages', async (here) => {
   assert.equal((await here.ask('/cues')).status, 405);
 });
 
-on('a file that is no model is a model that failed, with a line', async (here) => {
+on('files that are no model are left alone or refused with a line', async (here) => {
   const bytes = (text) => new TextEncoder().encode(text);
+  const weights = models.find((file) => file.path === '/models/words/model.safetensors').data;
+  // The model `words` with another file in place of its own.
+  const with_file = (folder, name, data) => models.filter((file) => file.path.startsWith('/models/words/')).map((file) => ({ path: file.path.replace('words', folder), data: file.path.endsWith(`/${name}`) ? data : file.data }));
   const done = here.next((event) => event.name === 'put');
   here.send({
     type: 'put',
     files: [
-      { path: '/models/noise/model.safetensors', data: bytes('this is no model') },
-      { path: '/models/noise/config.yaml', data: bytes('a: [1, 2\n') },
-      { path: '/models/cut/config.yaml', data: models.find((f) => f.path === '/models/words/config.yaml').data },
-      { path: '/models/cut/model.safetensors', data: models.find((f) => f.path === '/models/words/model.safetensors').data.slice(0, 1000) },
+      { path: '/models/alone/model.safetensors', data: weights },
+      ...with_file('settings', 'config.yaml', bytes('a: [1, 2\n')),
+      ...with_file('noise', 'model.safetensors', bytes('this is no model')),
+      ...with_file('cut', 'model.safetensors', weights.slice(0, 1000)),
     ],
   });
   assert.deepEqual(await done, {});
   const all = (await here.ask('/models')).data.models;
-  const noise = all.find((m) => m.name === 'noise');
-  assert.equal(noise.state, 'failed', JSON.stringify(noise));
-  assert.ok(noise.error.length > 10);
-  const cut = await here.ask('/translate', { model: 'cut', text: 'the cat sleeps .' });
-  assert.equal(cut.status, 400, JSON.stringify(cut.data));
+  assert.deepEqual(all.map((m) => m.name), ['cut', 'letters', 'noise', 'settings', 'words']);
+  const settings = all.find((m) => m.name === 'settings');
+  assert.equal(settings.state, 'failed');
+  assert.match(settings.error, /settings\/config.yaml/);
+  for (const model of ['noise', 'cut']) {
+    const { status, data } = await here.ask('/translate', { model, text: 'the cat sleeps .' });
+    assert.equal(status, 409, JSON.stringify(data));
+    assert.match(data.error, new RegExp(`/models/${model}/`));
+  }
   assert.equal((await here.ask('/translate', { model: 'words', text: 'the cat sleeps .' })).status, 200);
 });
 

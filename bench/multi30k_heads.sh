@@ -4,7 +4,7 @@
 # result is in OUT is skipped. 4 epochs take about 40 minutes of processor time; the preset has 12.
 set -euo pipefail
 (( $# >= 2 )) || { sed -n '2,4s/^# //p' "$0"; exit 2; }
-QKV=$(realpath "$1") OUT=$(realpath -m "${3:-heads}") EPOCHS=${4:-12} TUNE=${5:-1}
+HERE=$(dirname "$(realpath "$0")") QKV=$(realpath "$1") OUT=$(realpath -m "${3:-heads}") EPOCHS=${4:-12} TUNE=${5:-1}
 cd "$2"  # the preset's paths are relative
 shift $(( $# < 5 ? $# : 5 ))
 mkdir -p "$OUT"
@@ -32,7 +32,7 @@ done
 
 say "5. fine-tune the model pruned by gate, and the whole one for as long (the control)"
 for m in half-gate whole; do
-  [[ -e $OUT/$m-tuned/model.safetensors ]] || "$QKV" train --init-from "$OUT/$m" --epochs "$TUNE" --rate 0.0004 --warmup 50 -o "$OUT/$m-tuned" | tail -n 4
+  [[ -e $OUT/$m-tuned/model.safetensors ]] || "$QKV" train --init "$OUT/$m" --epochs "$TUNE" --rate 0.0004 --warmup 50 -o "$OUT/$m-tuned" | tail -n 4
 done
 
 say "6. BLEU on test_2016_flickr, beam 5, with 95 % intervals and a paired test against the whole model tuned as long"
@@ -43,11 +43,15 @@ done
 "$QKV" score --ref multi30k/test_2016_flickr.fr --lowercase --test bootstrap "$OUT"/whole-tuned.fr "$OUT"/half-gate-tuned.fr | tee "$OUT/paired.txt"
 
 say "7. decoding time: processor seconds on one thread, greedy and beam 5, interleaved, least of 5; and peak memory"
+# Both models write 20 tokens for every line: else the times would compare how much each of them writes.
+for m in whole half-gate; do
+  rm -rf "$OUT/$m-20" && python3 "$HERE/never_ends.py" "$OUT/$m" "$OUT/$m-20"
+done
 : >"$OUT/times.txt"
 for i in 1 2 3 4 5; do
   for beam in 1 5; do
     for m in whole half-gate; do
-      /usr/bin/time -f "$beam $m %U %M" -a -o "$OUT/times.txt" "$QKV" translate -q --model "$OUT/$m" --threads 1 --beam $beam multi30k/test_2016_flickr.en >/dev/null
+      /usr/bin/time -f "$beam $m %U %M" -a -o "$OUT/times.txt" "$QKV" translate -q --model "$OUT/$m-20" --threads 1 --beam $beam --max-length 20 multi30k/test_2016_flickr.en >/dev/null
     done
   done
 done
@@ -57,7 +61,7 @@ awk '{k=$1" "$2; if (!(k in t) || $3<t[k]) t[k]=$3; if (!(k in m) || $4<m[k]) m[
 if command -v valgrind >/dev/null; then
   head -n 20 multi30k/test_2016_flickr.en >"$OUT/20.en"
   for m in whole half-gate; do
-    valgrind --tool=callgrind --callgrind-out-file=/dev/null "$QKV" translate -q --model "$OUT/$m" --threads 1 --beam 5 "$OUT/20.en" 2>&1 >/dev/null | grep -a 'Collected' | sed "s/^.*Collected/$m, 20 lines, instructions (start-up included)/" | tee -a "$OUT/times-summary.txt"
+    valgrind --tool=callgrind --callgrind-out-file=/dev/null "$QKV" translate -q --model "$OUT/$m-20" --threads 1 --beam 5 --max-length 20 "$OUT/20.en" 2>&1 >/dev/null | grep -a 'Collected' | sed "s/^.*Collected/$m, 20 lines, instructions (start-up included)/" | tee -a "$OUT/times-summary.txt"
   done
 fi
 ls -l "$OUT"/whole/model.safetensors "$OUT"/half-gate/model.safetensors

@@ -27,6 +27,21 @@ for part in cues-diagram pooling-diagram scoring-diagram seq2seq-diagram multi-h
   grep -q "id=\"$part\"" report/index.html || mismatch "the report has no $part"
 done
 for note in 000 001 002 003 004; do grep -q "id=\"note-$note\"" report/index.html || mismatch "note $note is missing"; done
+# The commands of the notes run in the folder that their page describes; those that train are tried elsewhere.
+"$QKV" data attention -o notes >folder.out
+(
+  cd notes
+  "$QKV" data nadaraya-watson -o nw.csv
+  "$QKV" data waist -o waist.csv
+  "$QKV" attend --query q.npy --key k.npy --value v.npy --weights w.npy >output
+)
+commands=$(sed -n '/id="notes"/,/id="glossary"/p' report/index.html | grep -o '<code>qkv [^<]*</code>' | sed 's/<[^>]*>//g' | sort -u)
+[[ $(wc -l <<<"$commands") -ge 40 ]] || mismatch "the notes name $(wc -l <<<"$commands") commands"
+while read -r _ command; do
+  [[ $command == lab* || $command == tour || $command == prune* ]] && continue
+  read -ra words <<<"$command"
+  (cd notes && "$QKV" "${words[@]}" >output 2>&1) || mismatch "qkv $command: $(cat notes/output)"
+done <<<"$commands"
 [[ $page == *'data-language="zh"'*'data-language="en"'* || $page == *'data-language="en"'*'data-language="zh"'* ]] ||
   mismatch "the report has no switch of languages"
 

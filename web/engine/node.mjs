@@ -1,41 +1,74 @@
-// The engine under Node, for tests and measurements: node engine/node.mjs REQUESTS.json prints the answers. A request is
-// {"method", "path", "body"}; `QKV_WASM_BUILD` names another build than build/wasm.
-import { createRequire } from 'node:module';
-import { readFileSync, readdirSync, statSync } from 'node:fs';
+// The packed engine under Node, for tests and measurements: the page's own worker, in a thread of Node. `QKV_ENGINE` names
+// another folder than web/dist/engine.
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { gunzipSync } from 'node:zlib';
 
-const made = process.env.QKV_WASM_BUILD ?? join(dirname(fileURLToPath(import.meta.url)), '../../build/wasm');
+const packed = process.env.QKV_ENGINE ?? join(dirname(fileURLToPath(import.meta.url)), '../dist/engine');
+const part = (name) => gunzipSync(readFileSync(join(packed, name)));
 
-/** An engine with the run folders of `models`: ask(path, body) gives { status, data, milliseconds }. */
-export async function engine(models) {
-  const create = createRequire(import.meta.url)(join(made, 'engine.js'));
-  const wasm = ['engine.small.wasm', 'engine.wasm'].map((name) => join(made, name)).find((path) => statSync(path, { throwIfNoEntry: false }));
-  const made_ = await create({ wasmBinary: readFileSync(wasm) });
-  const call = (name, returns, types = [], values = []) => made_.ccall(name, returns, types, values);
-  for (const model of models ? readdirSync(models) : []) {
-    made_.FS.mkdirTree(`/models/${model}`);
-    for (const file of readdirSync(join(models, model))) {
-      const path = join(models, model, file);
-      if (statSync(path).isFile()) made_.FS.writeFile(`/models/${model}/${file}`, readFileSync(path));
-    }
-  }
-  call('qkv_scan', null);
-  return {
-    put: (path, data) => {
-      made_.FS.mkdirTree(dirname(path));
-      made_.FS.writeFile(path, data);
-    },
-    ask: (path, body, method = body === undefined ? 'GET' : 'POST', chinese = 0) => {
-      const start = performance.now();
-      const json = call('qkv_ask', 'string', ['string', 'string', 'string', 'string', 'number'], [method, `/api/v1${path}`, '', body === undefined ? '' : JSON.stringify(body), chinese]);
-      return { status: call('qkv_status', 'number'), data: JSON.parse(json), milliseconds: performance.now() - start };
-    },
-    memory: () => made_.HEAP8?.length,
-  };
+// What a worker of a browser has.
+const browser = `
+const { parentPort } = require('node:worker_threads');
+globalThis.postMessage = (message) => parentPort.postMessage(message);
+parentPort.on('message', (data) => globalThis.onmessage({ data }));
+`;
+
+/** Files of the run folders in `models`, as a page has them. */
+export function files_of(models) {
+  const out = [];
+  for (const model of readdirSync(models))
+    for (const file of readdirSync(join(models, model)))
+      if (statSync(join(models, model, file)).isFile()) out.push({ path: `/models/${model}/${file}`, data: new Uint8Array(readFileSync(join(models, model, file))) });
+  return out;
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const here = await engine(process.argv[3]);
-  for (const { method, path, body } of JSON.parse(readFileSync(process.argv[2], 'utf8'))) console.log(JSON.stringify(here.ask(path, body, method)));
+/** An engine with these files; `prelude` runs in the worker before it. */
+export async function engine(files = [], prelude = '') {
+  const worker = new Worker(browser + prelude + part('worker.js.gz').toString('utf8'), { eval: true });
+  const waiting = new Map();
+  const events = [];
+  const hearers = new Set();
+  let id = 0;
+  const wasm = part('engine.wasm.gz');
+  const catalogue = part('zh.po.gz').toString('utf8');
+  await new Promise((ready, failed) => {
+    worker.on('error', failed);
+    worker.on('message', (message) => {
+      if (message.type === 'ready') return ready();
+      if (message.type === 'failed') return failed(new Error(message.reason));
+      if (message.type === 'event') {
+        events.push(message);
+        for (const hear of hearers) hear(message);
+        return undefined;
+      }
+      waiting.get(message.id)({ status: message.status, data: JSON.parse(message.json) });
+      return waiting.delete(message.id);
+    });
+    worker.postMessage({ type: 'start', wasm: wasm.buffer.slice(wasm.byteOffset, wasm.byteOffset + wasm.length), files, catalogue });
+  });
+  return {
+    events, // what the worker has told
+    /** The next event for which `fits` is true. */
+    next: (fits) =>
+      new Promise((found) => {
+        const hear = (message) => {
+          if (!fits(message)) return;
+          hearers.delete(hear);
+          found(message.data);
+        };
+        hearers.add(hear);
+      }),
+    /** `path` is below /api/v1. With a body it is a POST. */
+    ask: (path, body, { lang = 'en', view } = {}) =>
+      new Promise((done) => {
+        waiting.set(++id, done);
+        const text = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(view ? { ...body, view } : body);
+        worker.postMessage({ type: 'ask', id, method: body === undefined ? 'GET' : 'POST', path, body: text, lang, view });
+      }),
+    send: (message) => worker.postMessage(message),
+    end: () => worker.terminate(),
+  };
 }

@@ -1,143 +1,115 @@
-// The engine in the page: a report opened from disk, without a server or a network. Its numbers are those of the program.
+// The engine in the page: a report opened from disk, without a server or a network, each bench used as a person would.
+// Its numbers are those of the program.
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { chromium } from 'playwright-core';
 import { qkv } from '../tests/explorer.mjs';
+import { bench, go, last, near, workshop } from './page.mjs';
 
-let folder, browser;
-const complaints = [];
-const book = process.env.QKV_FRA ?? '/usr/share/qkv/fra.txt'; // the book's file, which is not ours to give
+let here;
+before(async () => void (here = await workshop()), { timeout: 300_000 });
+after(() => here?.close());
 
-before(
-  async () => {
-    folder = await mkdtemp(join(tmpdir(), 'qkv-engine-'));
-    await qkv(['train', '--preset', 'transformer', '--log-format', 'none', '--warmup', '10', '-o', join(folder, 'small'), '--corpus-size', '3000', '--epochs', '2']);
-    await qkv(['tour', 'cues', '--model', join(folder, 'small'), '--out', join(folder, 'report')]);
-    browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
+/** What a person does in each bench, and the question that it becomes. */
+const deeds = {
+  cues: { path: '/cues', act: async (f) => { await f.focus('.want'); for (let i = 0; i < 3; ++i) await f.press('.want', 'ArrowRight'); } },
+  regression: {
+    path: '/regress',
+    act: async (f) => {
+      await f.click('text=Paste a CSV');
+      await f.fill('.pastebox textarea', 'x,y\n0.5,1.25\n1,2\n1.75,0.5\n3,4\n4.5,-1');
+      await f.click('.pastebox button');
+    },
+    fits: (body) => body.x.length === 5,
   },
-  { timeout: 300_000 },
-);
-after(async () => {
-  await browser?.close();
-  await rm(folder, { recursive: true, force: true });
-});
-
-/** Opens a file; every question to the engine and its answer are kept in `asked` of the frame that asks. */
-async function open(path, watch = () => {
-  window.asked = [];
-  const Plain = window.Worker;
-  window.Worker = class extends Plain {
-    postMessage(message, ...rest) {
-      if (message.type === 'ask') window.asked.push({ ...message });
-      super.postMessage(message, ...rest);
-    }
-    set onmessage(handle) {
-      super.onmessage = (event) => {
-        const one = event.data.type === 'answer' && window.asked.find((a) => a.id === event.data.id);
-        if (one) Object.assign(one, { status: event.data.status, json: event.data.json });
-        handle(event);
-      };
-    }
-  };
-}) {
-  const context = await browser.newContext({ viewport: { width: 1360, height: 900 }, offline: true, locale: 'en-US' });
-  await context.addInitScript(watch);
-  const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
-  context.on('request', (request) => !/^(file|data|blob|about):/.test(request.url()) && complaints.push(`request to ${request.url()}`));
-  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
-  page.on('pageerror', (error) => complaints.push(error.message));
-  await page.goto(`file://${path}`);
-  return page;
-}
-const bench = async (page, name) => {
-  await page.click(`[data-bench="#${name}"]`);
-  const frame = await (await page.waitForSelector('dialog.explorer iframe')).contentFrame();
-  await frame.waitForSelector('main h1');
-  return frame;
+  scores: { path: '/attend', act: async (f) => { await f.locator('table.cells input').first().fill('2.75'); await f.keyboard?.press('Tab'); }, fits: (body) => JSON.stringify(body).includes('2.75') },
+  translate: { path: '/translate', act: (f) => f.locator('input[type=text]').first().fill('the red cat is not sleeping .'), fits: (body) => body.text.includes('sleeping') },
+  heads: { path: '/heads', act: (f) => f.locator('.headgrid input[role=switch]').first().click(), fits: (body) => body.off?.length === 1 },
+  positions: { path: '/positions', act: (f) => f.locator('select').first().selectOption('rotary').catch(() => f.getByRole('radio', { name: 'rotary' }).click()), fits: (body) => body.kind === 'rotary' },
+  transformer: { path: '/blocks', act: (f) => f.click('.tries button >> nth=0'), fits: (body) => body.edits?.length === 1 },
+  language: { path: '/next', act: async (f) => { await f.click('text=Write on'); await f.waitForFunction(() => window.asked.some((a) => a.path === '/generate' && a.status)); }, fits: (body) => body.prompt.length > 40 },
+  vision: {
+    path: '/classify',
+    act: async (f, page) => {
+      const box = await f.locator('canvas.pad').boundingBox();
+      await f.getByRole('button', { name: 'Empty', exact: true }).click();
+      for (const [x0, y0, x1, y1] of [[0.2, 0.2, 0.8, 0.8], [0.8, 0.2, 0.2, 0.8]]) {
+        await page.mouse.move(box.x + x0 * box.width, box.y + y0 * box.height);
+        await page.mouse.down();
+        await page.mouse.move(box.x + x1 * box.width, box.y + y1 * box.height, { steps: 12 });
+        await page.mouse.up();
+      }
+    },
+    fits: (body) => body.pixels.flat().reduce((a, b) => a + b, 0) > 20,
+  },
 };
-/** The first answer for a path, and the program's to the same question. */
-async function both(frame, path, fits = () => true) {
-  await frame.waitForFunction((path) => window.asked?.some((a) => a.path === path && a.status), path, { timeout: 60_000 });
-  const all = (await frame.evaluate(() => window.asked)).filter((a) => a.path === path && a.status && fits(JSON.parse(a.body)));
-  const one = all[all.length - 1];
-  assert.equal(one.status, 200, one.json);
-  const ours = JSON.parse(one.json);
-  const native = JSON.parse(await qkv(['ask', '--models', folder, path.slice(1), one.body]));
-  return { ours, native };
-}
-function near(a, b, where = '') {
-  if (typeof a === 'number' && typeof b === 'number') return assert.ok(Math.abs(a - b) <= 1e-5 * Math.max(1, Math.abs(b)), `${where}: ${a} and ${b}`);
-  if (/\.(session|command)$/.test(where)) return undefined;
-  assert.equal(typeof a, typeof b, where);
-  if (!a || typeof a !== 'object') return assert.equal(a, b, where);
-  assert.deepEqual(Object.keys(a).sort(), Object.keys(b).sort(), where);
-  for (const key of Object.keys(b)) near(a[key], b[key], `${where}.${key}`);
-}
-
-for (const [name, path] of [['cues', '/cues'], ['regression', '/regress'], ['scores', '/attend'], ['positions', '/positions'], ['translate', '/translate'], ['heads', '/heads'], ['transformer', '/blocks']])
-  test(`${name}: the numbers of the program`, { timeout: 180_000 }, async () => {
-    const page = await open(join(folder, 'report/index.html'));
+for (const [name, { path, act, fits }] of Object.entries(deeds))
+  test(`${name}: what a hand does is answered with the numbers of the program`, { timeout: 120_000 }, async () => {
+    const page = await here.open(here.report);
     const frame = await bench(page, name);
-    const { ours, native } = await both(frame, path);
-    near(ours, native, path);
+    await last(frame, path);
+    await act(frame, page);
+    const { body, json } = await last(frame, path, fits);
+    near(JSON.parse(json), JSON.parse(await qkv(['ask', '--models', here.folder, path.slice(1), body])), path);
+    assert.equal(await frame.locator('.state.failed').count(), 0);
     await page.context().close();
   });
 
-test('the report is small and paints without the engine', async () => {
-  assert.ok((await stat(join(folder, 'report/index.html'))).size < 6e6);
-  const page = await open(join(folder, 'report/index.html'));
-  assert.equal(await page.evaluate(() => window.asked.length), 0);
+test('the model writes what the program writes, letter by letter', { timeout: 120_000 }, async () => {
+  const page = await here.open(here.report);
+  const frame = await bench(page, 'language');
+  await last(frame, '/next');
+  await frame.click('text=Write on');
+  const { body, json } = await last(frame, '/generate');
+  assert.equal(JSON.parse(json).text, JSON.parse(await qkv(['ask', '--models', here.folder, 'generate', body])).text);
+  assert.ok((await frame.inputValue('textarea')).endsWith(JSON.parse(json).text));
   await page.context().close();
 });
 
-test('a training in the page: losses, translations, and no long frame', { timeout: 300_000 }, async () => {
-  const file = join(folder, 'training.html');
-  let html = await readFile(join(folder, 'report/index.html'), 'utf8');
-  await writeFile(file, html);
-  const page = await open(file);
+test('the report is small, paints without the engine, and starts it when a bench is touched', async () => {
+  const file = join(here.folder, 'report/index.html');
+  assert.ok((await stat(file)).size < 6e6);
+  const html = await readFile(file, 'utf8');
+  assert.ok(html.indexOf('id="qkv-engine"') > html.indexOf('class="claim'), 'what is read comes before the engine');
+  const page = await here.open(here.report);
+  const paint = await page.waitForFunction(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime);
+  console.log(`first paint after ${Math.round(await paint.jsonValue())} ms`);
+  assert.deepEqual(await page.evaluate(() => [window.asked.length, window.workers, document.querySelectorAll('iframe[src]').length]), [0, 0, 0]);
+  const frame = await bench(page, 'cues');
+  await last(frame, '/cues');
+  assert.equal(await frame.evaluate(() => window.workers), 1);
+  await page.context().close();
+});
+
+test('a link restores the state of a bench, settings of a training too', { timeout: 120_000 }, async () => {
+  const page = await here.open(here.report);
   const frame = await bench(page, 'training');
-  if (existsSync(book)) {
-    // As a person drops the file on the page.
-    const text = (await readFile(book, 'utf8')).split('\n').slice(0, 700).join('\n');
-    await frame.evaluate((text) => {
-      const data = new DataTransfer();
-      data.items.add(new File([text], 'fra.txt'));
-      window.dispatchEvent(new DragEvent('drop', { dataTransfer: data, cancelable: true }));
-    }, text);
-    await frame.waitForSelector('text=601 lines of fra.txt');
-  }
-  await frame.evaluate(() => {
-    window.longest = 0;
-    let last = performance.now();
-    const tick = (now) => {
-      window.longest = Math.max(window.longest, now - last);
-      last = now;
-      requestAnimationFrame(tick);
-    };
-    requestAnimationFrame(tick);
-  });
-  const start = Date.now();
-  await frame.click('button.primary');
-  await frame.waitForSelector('[data-state="done"]', { timeout: 240_000 });
-  const seconds = (Date.now() - start) / 1000;
-  const line = await frame.textContent('.live .num');
-  const loss = Number(/loss ([\d.]+)/.exec(line)[1]);
-  const longest = await frame.evaluate(() => window.longest);
-  const written = await frame.$$eval('.translations li', (all) => all.map((li) => li.textContent));
-  console.log(JSON.stringify({ seconds, loss, longest, written }));
-  if (existsSync(book)) {
-    assert.ok(loss >= 0.03 && loss <= 0.034, line);
-    assert.match(written[0], /^go \. → va !.*✓/);
-    assert.match(written[3], /^i'm home \. → je suis chez moi \..*✓/);
-  }
-  assert.ok(longest < 100, `a frame took ${longest} ms`);
-  assert.ok(seconds < 90, `the training took ${seconds} s`);
+  await frame.getByRole('radio', { name: '8', exact: true }).click();
+  await frame.locator('select').nth(1).selectOption('none');
+  await frame.waitForFunction(() => /heads=8/.test(location.hash) && /positions=none/.test(location.hash));
+  const state = await frame.evaluate(() => location.hash);
+  await go(frame, state.replace('heads=8', 'heads=2'));
+  await frame.waitForFunction(() => document.querySelector('[role=radio][aria-checked=true]').textContent === '2');
+  assert.equal(await frame.locator('select').nth(1).inputValue(), 'none');
   await page.context().close();
 });
 
-test('nothing was asked of a network, and nothing complained', () => assert.deepEqual(complaints, []));
+test('a model from outside is read, shown and asked', { timeout: 120_000 }, async () => {
+  const page = await here.open(here.report);
+  const frame = await bench(page, 'cues');
+  await last(frame, '/cues');
+  const names = ['config.yaml', 'model.safetensors', 'images.json'];
+  const files = await Promise.all(names.map(async (name) => ({ name, bytes: [...(await readFile(join(here.folder, 'vision', name)))] })));
+  await frame.evaluate((files) => {
+    const data = new DataTransfer();
+    for (const { name, bytes } of files) data.items.add(new File([new Uint8Array(bytes)], name));
+    window.dispatchEvent(new DragEvent('drop', { dataTransfer: data, cancelable: true }));
+  }, files);
+  await frame.waitForSelector('.brought.good');
+  assert.match(await frame.textContent('.brought'), /^model is one of the models now/);
+  assert.match(await frame.evaluate(() => location.hash), /^#vision\?.*model=model/);
+  await page.context().close();
+});
+
+test('nothing was asked of a network, and nothing complained', () => assert.deepEqual(here.complaints, []));

@@ -13,4 +13,4 @@ export type FromEngine =
   | { type: 'ready' }
   | { type: 'failed'; reason: string } // "simd": the browser lacks what the engine needs
   | { type: 'answer'; id: number; status: number; json: string }
-  | { type: 'event'; name: 'train' | 'train_look' | 'train_failed' | 'put'; data: any };
+  | { type: 'event'; name: 'train' | 'train_look' | 'train_failed' | 'put' | 'token'; data: any }; // "put": { error?, hint? }; "token": { view, token }

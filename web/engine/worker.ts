@@ -6,7 +6,12 @@ interface Engine {
   ccall(name: string, returns: string | null, types: string[], values: unknown[]): unknown;
   FS: { mkdirTree(path: string): void; writeFile(path: string, data: Uint8Array): void };
 }
-declare function createQkv(options: { wasmBinary: ArrayBuffer; print: (line: string) => void; printErr: (line: string) => void }): Promise<Engine>;
+declare function createQkv(options: {
+  wasmBinary: ArrayBuffer;
+  print: (line: string) => void;
+  printErr: (line: string) => void;
+  heard: (name: string, json: string) => void; // events of the engine, while a request runs
+}): Promise<Engine>;
 
 interface Ask {
   id: number;
@@ -38,7 +43,7 @@ function put(list: PackedFile[]) {
 }
 
 async function start() {
-  engine = await createQkv({ wasmBinary: wasm!, print: () => {}, printErr: () => {} });
+  engine = await createQkv({ wasmBinary: wasm!, print: () => {}, printErr: () => {}, heard: (name, json) => say({ type: 'event', name: name as 'token', data: JSON.parse(json) }) });
   if (catalogue) engine.ccall('qkv_catalogue', null, ['string'], [catalogue]);
   put([...files].map(([path, data]) => ({ path, data })));
 }
@@ -52,8 +57,10 @@ async function answer(method: string, path: string, body: string, lang: 'en' | '
     return { status: engine!.ccall('qkv_status', 'number', [], []) as number, json };
   } catch (problem) {
     engine = null;
+    const data = { error: 'engine', hint: String((problem as Error)?.message ?? problem) };
+    if (training && path !== '/train/advance') say({ type: 'event', name: 'train_failed', data: { status: 500, ...data } });
     training = null;
-    return { status: 500, json: JSON.stringify({ error: 'engine', hint: String((problem as Error)?.message ?? problem) }) };
+    return { status: 500, json: JSON.stringify(data) };
   }
 }
 
@@ -126,8 +133,15 @@ onmessage = async ({ data }: MessageEvent<ToEngine>) => {
       return;
     case 'put':
       for (const file of data.files) files.set(file.path, file.data);
-      if (engine) put(data.files);
-      return say({ type: 'event', name: 'put', data: {} });
+      try {
+        if (engine) put(data.files);
+        return say({ type: 'event', name: 'put', data: {} });
+      } catch (problem) {
+        // The next request starts the engine anew, without these files.
+        for (const file of data.files) files.delete(file.path);
+        engine = null;
+        return say({ type: 'event', name: 'put', data: { error: 'engine', hint: String((problem as Error)?.message ?? problem) } });
+      }
     case 'ask':
       asks.push(data);
       break;

@@ -1,6 +1,6 @@
 // The page's three doors to the engine: the server's HTTP, answers recorded in the file itself, and the engine in the page.
 import { effect, signal, Signal } from '@preact/signals';
-import { askEngine, hasEngine } from './engine';
+import { askEngine, engineState, hasEngine } from './engine';
 import { bench, lang, owner } from './store';
 
 export interface Failure {
@@ -48,7 +48,8 @@ async function replay<T>(path: string, body: unknown): Promise<T> {
   const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(canonical(b));
   const fits = (r: Recorded) => Object.entries(r.body).every(([key, value]) => same(asked[key], value)) && r.without.every((key) => asked[key] === undefined);
   const found = recorded?.find((r) => r.path === path && fits(r));
-  if (!found && hasEngine) return fromEngine(path, body);
+  // Once the engine runs, it knows of more models than those that were recorded.
+  if (hasEngine && (!found || (path === '/models' && engineState.peek() === 'ready'))) return fromEngine(path, body);
   if (!found) throw { status: 404, error: 'recorded' } as Failure;
   return found.answer as T;
 }

@@ -12,7 +12,7 @@ interface Packed {
 
 const block = document.getElementById('qkv-engine');
 export const hasEngine = block !== null;
-/** "loading", "ready", or why there is none. */
+/** What it is doing, or why there is none. */
 export const engineState = signal<'idle' | 'loading' | 'ready' | 'simd' | 'failed'>('idle');
 
 const listeners = new Map<string, Set<(data: any) => void>>();
@@ -36,7 +36,21 @@ async function parts() {
   return { worker: await text(packed.worker), wasm: await unpacked(packed.wasm), catalogue: await text(packed.catalogue), files };
 }
 
+// Two of the smallest modules there are: one adds vectors, one catches an exception.
+const probes = [
+  [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11],
+  [0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 8, 1, 6, 0, 6, 64, 25, 11, 11],
+];
+function canRun(): boolean {
+  try {
+    return typeof DecompressionStream === 'function' && probes.every((bytes) => WebAssembly.validate(new Uint8Array(bytes)));
+  } catch {
+    return false;
+  }
+}
+
 let worker: Promise<Worker> | null = null;
+const given: PackedFile[] = []; // files from outside the page, for an engine that is started again
 const waiting = new Map<number, (answer: { status: number; json: string }) => void>();
 let next = 1;
 
@@ -49,24 +63,43 @@ function take(message: FromEngine) {
   }
 }
 
+/** The worker is gone: whoever waits for it is told, and the next question starts another one. */
+function lost() {
+  worker = null;
+  engineState.value = 'failed';
+  for (const answer of waiting.values()) answer({ status: 500, json: JSON.stringify({ error: 'engine' }) });
+  waiting.clear();
+  listeners.get('train_failed')?.forEach((handle) => handle({ status: 500, error: 'engine' }));
+}
+
 async function begin(): Promise<Worker> {
   engineState.value = 'loading';
   try {
+    if (!canRun()) throw new Error('simd');
     const { worker: script, wasm, catalogue, files } = await parts();
-    const made = new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })));
+    const address = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }));
+    const made = new Worker(address);
     await new Promise<void>((ready, failed) => {
       made.onerror = (event) => failed(new Error(event.message));
       made.onmessage = ({ data }: MessageEvent<FromEngine>) => {
         if (data.type === 'ready') ready();
         else if (data.type === 'failed') failed(new Error(data.reason));
       };
-      made.postMessage({ type: 'start', wasm, files, catalogue } satisfies ToEngine, [wasm]);
+      made.postMessage({ type: 'start', wasm, files: [...files, ...given], catalogue } satisfies ToEngine, [wasm]);
     });
+    URL.revokeObjectURL(address);
     made.onmessage = ({ data }: MessageEvent<FromEngine>) => take(data);
+    made.onerror = (event) => {
+      event.preventDefault();
+      made.terminate();
+      lost();
+    };
     engineState.value = 'ready';
     return made;
   } catch (problem) {
-    engineState.value = (problem as Error).message === 'simd' ? 'simd' : 'failed';
+    const simd = (problem as Error).message === 'simd';
+    engineState.value = simd ? 'simd' : 'failed';
+    if (!simd) worker = null; // the next question tries again
     throw problem;
   }
 }
@@ -78,7 +111,7 @@ export async function askEngine(method: string, path: string, body: string, lang
   try {
     to = await started();
   } catch {
-    return { status: 0, json: JSON.stringify({ error: engineState.value === 'simd' ? 'simd' : 'engine' }) };
+    return { status: 500, json: JSON.stringify({ error: engineState.value === 'simd' ? 'simd' : 'engine' }) };
   }
   const id = next++;
   return new Promise((done) => {
@@ -86,7 +119,11 @@ export async function askEngine(method: string, path: string, body: string, lang
     to.postMessage({ type: 'ask', id, method, path, body, lang, view } satisfies ToEngine);
   });
 }
-export const putFiles = async (files: PackedFile[]) => (await started()).postMessage({ type: 'put', files } satisfies ToEngine);
-/** Goes on with a training that /train/start has made, until it is done or paused. */
+export async function putFiles(files: PackedFile[]): Promise<void> {
+  const to = await started();
+  given.push(...files);
+  to.postMessage({ type: 'put', files } satisfies ToEngine);
+}
+/** Continues a training that /train/start has made, until it is done or paused. */
 export const train = async (sentences: unknown[], lang: 'en' | 'zh') => (await started()).postMessage({ type: 'train', sentences, lang } satisfies ToEngine);
 export const pause = async (paused: boolean) => (await started()).postMessage({ type: 'pause', paused } satisfies ToEngine);

@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import './style.css';
 import { benches } from './benches';
 import { leftOut, opening, recorded } from './api';
+import { Brought, BringButton } from './bring';
 import { hasEngine } from './engine';
 import { watchModels } from './models';
 import { bench, hover, isDark, lang, ramp, start, theme } from './store';
@@ -29,6 +30,9 @@ function Licences() {
   );
 }
 
+// The start page of a site, where this is a part of one.
+const home = document.querySelector<HTMLLinkElement>('link[rel=start]')?.getAttribute('href');
+
 function Page() {
   const offered = recorded && !hasEngine ? benches.filter((one) => recorded!.some((r) => one.asks.includes(r.path))) : benches;
   const here = offered.find((one) => one.name === bench.value) ?? offered.find((one) => one.name === 'translate') ?? offered[0];
@@ -45,9 +49,15 @@ function Page() {
         {t('skip')}
       </a>
       <header class="bar">
-        <span class="brand">
-          q<i>k</i>v
-        </span>
+        {home ? (
+          <a class="brand" href={home} title={t('home')}>
+            q<i>k</i>v
+          </a>
+        ) : (
+          <span class="brand">
+            q<i>k</i>v
+          </span>
+        )}
         <nav aria-label={t('benches')}>
           {offered.map(({ name }) => (
             <button type="button" aria-current={name === here.name ? 'page' : undefined} onClick={() => go(name)}>
@@ -65,10 +75,11 @@ function Page() {
           ◐
         </button>
       </header>
+      {hasEngine && <Brought />}
       <here.Bench key={here.name} />
       <footer>
-        {recorded && <p class="recorded">{[t('recordedFile'), ...leftOut.map((one) => t('notInFile', { what: one }))].join(' ')}</p>}
-        <span>{t('footer')}</span> <Licences />
+        {recorded && <p class="recorded">{[t(hasEngine ? 'recordedAndEngine' : 'recordedFile'), ...(hasEngine ? [] : leftOut).map((one) => t('notInFile', { what: one }))].join(' ')}</p>}
+        <span>{t(hasEngine ? 'footerEngine' : 'footer')}</span> {hasEngine && <BringButton />} <Licences />
       </footer>
     </>
   );

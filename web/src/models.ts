@@ -1,5 +1,6 @@
 // The list of models: asked for once, then kept up to date by the server's events.
-import { batch, signal } from '@preact/signals';
+import { batch, effect, signal } from '@preact/signals';
+import { engineState, hasEngine } from './engine';
 import { get, listen, recorded, Failure } from './api';
 
 export interface Model {
@@ -12,6 +13,7 @@ export interface Model {
   layers?: { encoder?: number; decoder?: number };
   heads?: number;
   maps?: string[];
+  changed?: number; // when its files changed last, in seconds
   state: 'ready' | 'training' | 'interrupted' | 'failed';
   usable?: boolean; // it has weights, if only those of a checkpoint
   done?: number;
@@ -45,11 +47,12 @@ export const metrics = signal<{ id: string; row: Record<string, number> } | null
 export const ofTask = (task: Model['task']) => (models.value ?? []).filter((model) => model.task === task);
 /** Whether a model is the one that an address or a control names: by its name, which stays when the server is started anew. */
 export const isNamed = (model: Model, name: string) => model.name === name || model.id === name;
-/** The model with this name, or else the first that is ready, or one whose training was interrupted. */
+export const latest = (all: Model[]) => all.reduce<Model | null>((best, one) => (best && (best.changed ?? 0) >= (one.changed ?? 0) ? best : one), null);
+/** The model with this name, or else the one that was ready last, or one whose training was interrupted. */
 export const chosen = (task: Model['task'], name: string, fits: (model: Model) => boolean = () => true) => {
   const all = ofTask(task).filter((model) => (model.usable ?? model.state === 'ready') && fits(model));
-  const first = (state: Model['state']) => all.find((model) => model.state === state);
-  return all.find((model) => isNamed(model, name)) ?? first('ready') ?? first('interrupted') ?? null;
+  const last = (state: Model['state']) => latest(all.filter((model) => model.state === state));
+  return all.find((model) => isNamed(model, name)) ?? last('ready') ?? last('interrupted');
 };
 
 const take = (listed: Listed) =>
@@ -64,12 +67,14 @@ export async function loadModels() {
     modelsFailed.value = null;
   } catch (problem) {
     modelsFailed.value = problem as Failure;
-    if (!recorded) setTimeout(loadModels, 2000);
+    if (!recorded && !hasEngine) setTimeout(loadModels, 2000);
   }
 }
 
 export function watchModels() {
   void loadModels();
+  // An engine that has failed was started again by some question.
+  effect(() => void (engineState.value === 'ready' && modelsFailed.peek() && loadModels()));
   listen({
     models: take,
     progress: ({ id, done, line }) => (training.value = { ...training.peek(), [id]: { done, line } }),

@@ -86,18 +86,23 @@ export function address(): string {
   return `#${bench.value}?${query}`;
 }
 
-function restore() {
+/** Marks the addresses that the page itself has written: Back and Forward lead to them, a link never does. */
+const ours = { qkv: true };
+let shown = ''; // the bench of the present address
+
+function restore(everything: boolean) {
   const [name, rest] = location.hash.slice(1).split(/\?(.*)/s);
   const query = new URLSearchParams(rest ?? '');
   batch(() => {
     const there = benches.get(name);
     if (there) {
-      bench.value = name;
+      bench.value = shown = name;
       for (const [key, field] of Object.entries(there.fields)) {
         const text = query.get(key);
         field.value = text === null ? there.defaults[key] : read(text, there.defaults[key], there.fits[key]);
       }
     }
+    if (!everything) return; // Back leads to a bench, and not to an earlier language or theme
     const wanted = query.get('lang');
     if (wanted === 'en' || wanted === 'zh') lang.value = wanted;
     const look = query.get('theme');
@@ -108,8 +113,9 @@ function restore() {
 
 /** Reads the address once and keeps it up to date from then on. */
 export function start() {
-  if (location.hash.length > 1) restore();
-  let shown = bench.peek();
+  if (location.hash.length > 1) restore(true);
+  shown = bench.peek();
+  history.replaceState(ours, '', location.href);
   let timer = 0;
   effect(() => {
     const now = address();
@@ -117,16 +123,16 @@ export function start() {
     if (bench.peek() !== shown) {
       shown = bench.peek();
       clearTimeout(timer);
-      history.pushState(null, '', now); // a bench is a step of the back button; a slider is not
+      history.pushState(ours, '', now); // a bench is a step of the back button; a slider is not
       return;
     }
     // Browsers limit how often the address may change; a dragged point changes it on every frame.
     clearTimeout(timer);
-    timer = window.setTimeout(() => history.replaceState(null, '', now), 120);
+    timer = window.setTimeout(() => history.replaceState(ours, '', now), 120);
   });
   addEventListener('hashchange', () => {
-    restore();
-    shown = bench.peek();
+    restore(!history.state?.qkv);
+    history.replaceState(ours, '', location.href);
   });
   effect(() => {
     document.documentElement.lang = lang.value === 'zh' ? 'zh-CN' : 'en';

@@ -2,7 +2,9 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ReadonlySignal, Signal } from '@preact/signals';
+import { recorded } from './api';
 import type { Answer, Failure } from './api';
+import { engineState, hasEngine } from './engine';
 import { background, chosen, loadModels, Model, models, modelsFailed, ofTask, training } from './models';
 import { bench, preset } from './store';
 import { Key, rich, t } from './words';
@@ -56,6 +58,7 @@ export function Choice<T extends string | number>(props: {
   value: T;
   options: readonly (T | { value: T; label: string })[];
   set: (value: T) => void;
+  disabled?: boolean;
 }) {
   const options = props.options.map((one) => (typeof one === 'object' ? one : { value: one, label: String(one) }));
   const at = options.findIndex((one) => one.value === props.value);
@@ -77,6 +80,7 @@ export function Choice<T extends string | number>(props: {
             type="button"
             role="radio"
             aria-checked={one.value === props.value}
+            disabled={props.disabled}
             tabIndex={index === Math.max(at, 0) ? 0 : -1}
             onClick={() => props.set(one.value)}
           >
@@ -197,11 +201,11 @@ export function useWidth<E extends HTMLElement>(): [preact.RefObject<E>, number]
   return [ref, width];
 }
 
-const failureText = (failure: Failure): [string, string | undefined] => {
+export const failureText = (failure: Failure): [string, string | undefined] => {
   if (failure.error === 'offline') return [t('offline'), t('offlineHint')];
   if (failure.error === 'recorded') return [t('notRecorded'), t('notRecordedHint')];
-  if (failure.error === 'simd') return [t('noSimd'), t('noSimdHint')];
-  if (failure.error === 'engine') return [t('engineFailed'), failure.hint ?? t('engineFailedHint')];
+  if (failure.error === 'simd') return [t('noSimd'), recorded ? t('recordedRemain') : undefined];
+  if (failure.error === 'engine') return [t('engineFailed'), undefined];
   if (failure.status === 413) return [t('tooLarge'), failure.error];
   return [failure.error, failure.hint];
 };
@@ -245,7 +249,7 @@ export const Written = ({ text, children }: { text: string; children: ComponentC
 export const Waiting = ({ height = 220, line }: { height?: number; line?: string }) => (
   <div class="state waiting" style={{ minHeight: `${height}px` }} role="status">
     <i aria-hidden="true" />
-    {line ?? t('loading')}
+    {line ?? t(engineState.value === 'loading' ? 'engineLoading' : 'loading')}
   </div>
 );
 
@@ -261,6 +265,7 @@ export function RunState({ model }: { model: Model }) {
     );
   }
   if (model.state !== 'interrupted') return null;
+  if (hasEngine) return <p class="runstate" role="status"><b>{t('runInPage', { name: model.name, epochs: model.epochs ?? 0, all: model.of_epochs ?? 0 })}</b></p>;
   return (
     <p class="runstate" role="status">
       <b>{t('runInterrupted', { name: model.name, epochs: model.epochs ?? 0, all: model.of_epochs ?? 0 })}</b> {t(model.usable ? 'fromCheckpoint' : 'noCheckpoint')} {model.resume && <code>./{model.resume}</code>}
@@ -327,13 +332,28 @@ export function WithModel(props: {
       {[...stopped, ...failed].map((one) => (
         <RunState key={one.id} model={one} />
       ))}
-      <span>{t('makeOne')}</span>
-      <code>{trainCommand[props.task]}</code>
-      <span>
-        <button type="button" class="plain" onClick={() => void loadModels()}>
-          {t('lookAgain')}
-        </button>
-      </span>
+      {hasEngine ? (
+        <>
+          <span>{t(props.task === 'translation' ? 'bringOrTrain' : 'bringOne')}</span>
+          {props.task === 'translation' && (
+            <span>
+              <button type="button" class="plain" onClick={() => (bench.value = 'training')}>
+                {t('trainHere')}
+              </button>
+            </span>
+          )}
+        </>
+      ) : (
+        <>
+          <span>{t('makeOne')}</span>
+          <code>{trainCommand[props.task]}</code>
+          <span>
+            <button type="button" class="plain" onClick={() => void loadModels()}>
+              {t('lookAgain')}
+            </button>
+          </span>
+        </>
+      )}
     </div>
   );
 }

@@ -120,6 +120,12 @@ test('regression: width by slider, kernel, learned width, a pasted table', async
   assert.equal(boxed.sent.kernel, 'boxcar');
   const learned = await answerTo(page, '/regress/learn', () => page.getByRole('button', { name: 'Train five epochs' }).click());
   assert.equal(learned.got.w.length, 5);
+  // The mean of all points has no width to choose.
+  await page.getByRole('radio', { name: 'leaving one out' }).click();
+  const mean = await answerTo(page, '/regress', () => page.getByRole('radio', { name: 'average' }).click(), (body) => body.fit === 'average');
+  assert.equal(typeof mean.sent.bandwidth, 'number');
+  assert.ok(await page.getByRole('radio', { name: 'leaving one out' }).isDisabled());
+  await answerTo(page, '/regress', () => page.getByRole('radio', { name: 'Nadaraya–Watson' }).click(), (body) => body.bandwidth === 'cv');
   await page.getByRole('button', { name: 'Paste a CSV' }).click();
   await page.locator('.pastebox textarea').fill('x,y\n1,2\n2,4\n3,3');
   const pasted = await answerTo(page, '/regress', () => page.getByRole('button', { name: 'Use' }).click(), (body) => body.x.length === 3);
@@ -459,6 +465,7 @@ test('every heat map has its numbers as a table', async () => {
     await page.waitForFunction((bench) => location.hash.startsWith(`#${bench}`) && document.querySelector('.card, .state'), name);
     await settled(page);
     const maps = page.locator('.heat:has(details.astable)');
+    await maps.first().waitFor();
     const count = await maps.count();
     assert.ok(count > 0, `${name} has no heat map with a table`);
     assert.equal(await page.locator('.heat canvas[tabindex]').count(), count, `${name}: a map without a table`);
@@ -500,6 +507,21 @@ test('an address with lists of another form opens its bench as usual, and a mode
     assert.equal(await page.locator('.state.failed').count(), 0, state);
     await page.close();
   }
+});
+
+test('Back leads to the bench before, in the language that was chosen since', async () => {
+  const page = await here.open('cues?lang=en');
+  await page.locator('nav button', { hasText: 'Positions' }).click();
+  await page.waitForFunction(() => location.hash.startsWith('#positions'));
+  await page.locator('button', { hasText: '中文' }).click();
+  await page.waitForFunction(() => document.documentElement.lang === 'zh-CN');
+  await page.goBack();
+  await page.waitForFunction(() => location.hash.startsWith('#cues'));
+  await page.waitForFunction(() => location.hash.includes('lang=zh'));
+  assert.equal(await page.evaluate(() => document.documentElement.lang), 'zh-CN');
+  await page.evaluate(() => (location.hash = '#cues?lang=en')); // a link says everything
+  await page.waitForFunction(() => document.documentElement.lang === 'en');
+  await page.close();
 });
 
 test('an emptied sentence stays empty and is answered when something is written', async () => {

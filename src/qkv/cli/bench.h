@@ -40,6 +40,8 @@ double step_seconds(auto& model, int64_t rows, double count, const auto& loss_of
   });
 }
 
+/// bench_lines.cpp: the table of the engine, from single ops to whole models.
+std::vector<BenchLine> engine_lines();
 /// bench_ranks.cpp: the messages and steps of a distributed job; `large`: also of a model of 60 million parameters.
 report::RankMeasurements measure_ranks(Ranks& ranks, bool large);
 

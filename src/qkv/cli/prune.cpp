@@ -194,8 +194,8 @@ void Prune::compare(const Translator& translator, const SentencePairs& pairs, co
     fmt::print("{}\n", Json{{"sentences", pairs.size()}, {"heads", heads}, {"rank_correlation", agreement}}.dump());
     return;
   }
-  fmt::print("{}\n{}\n{}", table, tr("Rank correlation of the four measures over all heads:").in(global.language), "");
-  fmt::print("{}", ranks);
+  fmt::print("{}\n{}\n{}", table, tr("Rank correlation of the four measures over all heads:").in(global.language),
+             ranks);
 }
 
 void Prune::curve(const Translator& translator, const SentencePairs& pairs, const Global& global) const {

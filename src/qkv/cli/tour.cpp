@@ -9,6 +9,7 @@
 
 #include "qkv/cli/machine.h"
 #include "qkv/cli/named_lab.h"
+#include "qkv/cli/page_models.h"
 #include "qkv/cli/status_line.h"
 #include "qkv/cli/terminal.h"
 #include "qkv/core/counts.h"
@@ -65,7 +66,10 @@ class TourCommand : public Command {
         "--data FILE",
         tr("labs 10.4 and 10.7: run the book's full experiment on its fra.txt instead of the built-in corpus"), data_);
     if (serve::page_engine())
-      options.option("--model DIR", tr("a run folder whose model the benches inside the report show"), model_);
+      options.option("--model DIR",
+                     tr("run folders whose models the benches inside the report show (default: small ones, "
+                        "trained for a report with all labs)"),
+                     models_);
     options.flag("--quick", tr("leave out what trains for long; the report says where"), quick_);
   }
 
@@ -83,7 +87,8 @@ class TourCommand : public Command {
       failed += finished.back().page.failed_claims() + !finished.back().error.empty();
     }
     const std::string file = out_ + "/index.html";
-    write_file(file, serve::with_benches(labs::html_report(finished, global.language, facts(global)), engine_files()));
+    const auto inside = serve::page_engine() ? engine_files(global) : std::vector<serve::EngineFile>();
+    write_file(file, serve::with_benches(labs::html_report(finished, global.language, facts(global)), inside));
     if (!global.quiet) global.say(tr("report: {file} ({time})", "file"_a = file, "time"_a = duration(clock.elapsed())));
     if (failed)
       print_error(tr("{claims} failed; the report shows which", "claims"_a = claim_count(failed)), {}, global.language);
@@ -91,16 +96,20 @@ class TourCommand : public Command {
   }
 
  private:
-  // What the benches of the report start with: a model, and the book's pairs if there is a file of them.
-  std::vector<serve::EngineFile> engine_files() const {
+  // What the benches of the report start with: models, and the book's pairs if there is a file of them.
+  std::vector<serve::EngineFile> engine_files(const Global& global) const {
     std::vector<serve::EngineFile> out;
-    if (!model_.empty()) out = serve::engine_files(model_, "model", kMostWeightBytes);
+    if (models_.empty() && names_.empty()) out = train_bench_models(global);
+    for (const std::string& folder : models_) {
+      const auto own = serve::model_files(folder, kMostWeightBytes);
+      out.insert(out.end(), own.begin(), own.end());
+    }
     if (data_.empty()) return out;
     std::string pairs;
     std::ifstream in(data_);
     int64_t count = 0;
     for (std::string line; count++ < kBookPairs && std::getline(in, line);) pairs += line + "\n";
-    out.push_back({"/training/book.tsv", pairs});
+    out.push_back(serve::engine_file("/training/book.tsv", pairs));
     return out;
   }
 
@@ -157,7 +166,8 @@ class TourCommand : public Command {
 
   std::vector<std::string> names_;
   static constexpr int64_t kMostWeightBytes = int64_t{3} << 20, kBookPairs = 601;
-  std::string out_ = "report", data_, model_;
+  std::string out_ = "report", data_;
+  std::vector<std::string> models_;
   bool quick_ = false;
 };
 

@@ -76,8 +76,10 @@ std::vector<Line> lines_of(Drawing drawing, Draws& draws) {
       corners.front().x = corners.back().x = pulled;
       return {corners};
     }
-    case Drawing::star:
-      return {polygon(2 * draws.whole(4, 6), 1.05, draws.between(0.35, 0.5))};
+    case Drawing::star: {
+      const double inner = draws.between(0.35, 0.5);
+      return {polygon(2 * draws.whole(4, 6), 1.05, inner)};
+    }
     case Drawing::cross: {
       const double bent = draws.between(-0.12, 0.12), at = draws.between(-0.2, 0.2);
       return {{{-1, at}, {1, at + bent}}, {{at, -1}, {at - bent, 1}}};

@@ -49,7 +49,7 @@ HWY_INLINE float KthOfShares(const Vec (&shares)[kShares], int64_t k) {
   for (int i = 0; i < kShares; ++i)
     most = hn::Max(
         most, hn::IfThenElse(hn::Ge(reached[i], hn::Set(d, static_cast<float>(k))), shares[i], hn::Set(d, kLeast)));
-  return hn::GetLane(hn::MaxOfLanes(d, most));
+  return LargestLane(d, most);
 }
 
 // The k best so far, in order.

@@ -59,6 +59,18 @@ HWY_INLINE void StorePart(Vec v, Floats d, float* y, int64_t count) {
 #endif
 }
 
+/// The largest lane. Highway's own, on targets without vectors, begins at the lowest finite number and loses -infinity.
+HWY_INLINE float LargestLane(Floats d, Vec v) {
+#if HWY_TARGET == HWY_EMU128
+  HWY_ALIGN float lanes[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(v, d, lanes);
+  for (int64_t i = 1; i < kLanes; ++i) lanes[0] = lanes[0] < lanes[i] ? lanes[i] : lanes[0];
+  return lanes[0];
+#else
+  return hn::GetLane(hn::MaxOfLanes(d, v));
+#endif
+}
+
 /// y[i] = f(a[i])
 template <class F>
 HWY_INLINE void Map(const float* a, float* y, int64_t n, F&& f) {

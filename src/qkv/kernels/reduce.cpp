@@ -102,7 +102,7 @@ float MaxKernel(const float* x, int64_t n) {
     most = hn::Max(most, v);
     nan = hn::Or(nan, hn::VecFromMask(d, hn::IsNaN(v)));
   }
-  float result = hn::GetLane(hn::MaxOfLanes(d, most));
+  float result = LargestLane(d, most);
   bool any = !hn::AllFalse(d, hn::IsNaN(nan));
   for (; i < n; ++i) {
     result = std::max(result, x[i]);

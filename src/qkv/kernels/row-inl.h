@@ -64,7 +64,7 @@ HWY_INLINE float MaxOf(const float* x, int64_t n) {
     b = hn::Max(b, hn::LoadU(d, x + i + kLanes));
   }
   if (i + kLanes <= n) a = hn::Max(a, hn::LoadU(d, x + i));
-  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
+  return LargestLane(d, hn::Max(a, b));
 }
 
 }  // namespace HWY_NAMESPACE

@@ -31,7 +31,7 @@ HWY_INLINE void StepHead(const StepAttention& s, const float* q, const StepKeys&
   std::fill(scores + count, scores + padded, -std::numeric_limits<float>::infinity());
   Vec highest = hn::Load(d, scores);
   for (int64_t i = kLanes; i < padded; i += kLanes) highest = hn::Max(highest, hn::Load(d, scores + i));
-  const float most = hn::GetLane(hn::MaxOfLanes(d, highest));
+  const float most = LargestLane(d, highest);
   float sum = 0;
   if (most > -std::numeric_limits<float>::infinity()) {
     const Vec shift = hn::Set(d, most);

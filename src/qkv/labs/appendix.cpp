@@ -32,7 +32,10 @@ std::string notes_html() {
                     inline_html(tr("Five notes on this chapter are where the project began. Line by line: what "
                                    "a line says, in our words, which command does it, where this report shows "
                                    "it, what it is called in C++, and where the line is mistaken.")) +
-                    "</p>\n";
+                    "</p>\n" + "<p>" + inline_html(tr("The commands run as they are in a folder made by these:")) +
+                    "</p>\n<pre>qkv data attention -o notes\ncd notes\nqkv data nadaraya-watson -o nw.csv\n"
+                    "qkv data waist -o waist.csv\nqkv attend --query q.npy --key k.npy --value v.npy --weights w.npy"
+                    "</pre>\n";
   int number = 0;
   for (const auto& notes : {notes_in_prose(), notes_of_chapter()})
     for (const Note& note : notes) {

@@ -144,6 +144,10 @@ void settings_step(Page& page) {
              tr("With a fifth of the learning rate a training of this length does not get as far."),
              tr("last training loss {slow:.3f}, as it is {plain:.3f}", "slow"_a = slow.losses.back(),
                 "plain"_a = plain.losses.back()));
+  const double as_it_is = forced_loss(plain, judge), wider = forced_loss(wide, judge);
+  if (page.data().empty())
+    page.claim(wider < as_it_is, tr("States twice as wide do better on new sentences."),
+               tr("{wider:.3f} nats per token, as it is {plain:.3f}", "wider"_a = wider, "plain"_a = as_it_is));
   page.say(tr("`qkv train --preset bahdanau --dump-config` prints all settings."));
 }
 

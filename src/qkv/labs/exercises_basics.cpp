@@ -47,16 +47,16 @@ std::vector<Exercise> exercises_of_basics() {
        2,
        tr("A differentiable search engine (exercise 11.1.3, English edition)"),
        tr("Design a search engine that can be trained by gradients."),
-       tr("Map queries and documents into one space, score them by dot products, and learn both maps from "
-          "clicks through the softmax.")},
+       tr("Map queries into the space of the documents, score by dot products, and learn the map from clicks "
+          "through the softmax.")},
       {{"11.1.4"},
        "cues",
        ExerciseKind::worked,
        1,
        tr("Squeeze-and-excitation as attention (exercise 11.1.4, English edition)"),
        tr("Read a squeeze-and-excitation network as an attention mechanism."),
-       tr("The squeezed picture is the query, the channels are keys and values, and a sigmoid takes the "
-          "place of softmax: the gates need not sum to 1.")},
+       tr("The squeezed picture is the query and every channel a value; its gate is a softmax over taking it "
+          "and leaving it, a sigmoid, so the gates need not sum to 1.")},
       {{"10.2.1"},
        "kernel-regression",
        ExerciseKind::experiment,

@@ -23,12 +23,11 @@ std::vector<Exercise> exercises_of_sequences() {
        tr("Chinese and Japanese are written without spaces. Is it a good idea to make tokens of words "
           "there?"),
        tr("Splitting at spaces fails there: a whole clause becomes one token that is hardly ever seen "
-          "again; characters, or pieces learned from the text, keep the vocabulary small and new text "
-          "readable.")},
+          "again; of characters, or of pieces learned from the text, few are new in a new sentence.")},
       {{"9.6.1"},
        "bahdanau",
        ExerciseKind::experiment,
-       10,
+       12,
        tr("Exercise 9.6.1: encoder and decoder of different kinds"),
        tr("Must encoder and decoder be networks of the same kind?"),
        tr("No: a decoder needs a state to start from and states to attend to, and any network that makes them "
@@ -86,7 +85,7 @@ std::vector<Exercise> exercises_of_sequences() {
       {{"9.7.6"},
        "bahdanau",
        ExerciseKind::experiment,
-       10,
+       4,
        tr("Exercise 9.7.6: other output layers"),
        tr("How else could the output layer of the decoder be designed?"),
        tr("It may share its matrix with the target embedding, which saves a vocabulary-sized matrix, or read "

@@ -36,8 +36,8 @@ std::vector<Exercise> exercises_of_transformers() {
        15,
        tr("Exercise 10.7.1 (English edition 11.7.1): a deeper Transformer"),
        tr("How does a deeper Transformer change speed and translation?"),
-       tr("It costs time in proportion to its layers and, trained to the end, translates better, if four layers "
-          "are helped to start: by norms before the sublayers, or a long warm-up.")},
+       tr("Every layer adds about the same time. Trained to the end, two layers translate better than one; four "
+          "have to be helped to start, by norms before the sublayers or by a long warm-up.")},
       {{"10.7.2", "11.7.2"},
        "transformer",
        ExerciseKind::experiment,
@@ -65,7 +65,7 @@ std::vector<Exercise> exercises_of_transformers() {
       {{"10.7.5", "11.7.5"},
        "long-inputs",
        ExerciseKind::experiment,
-       58,
+       30,
        tr("Exercise 10.7.5 (English edition 11.7.5): seven ways out"),
        tr("How can a Transformer be made cheaper in time and memory?"),
        tr("Never store the weights, which costs nothing in quality; beyond that, look at fewer pairs or "
@@ -92,7 +92,8 @@ std::vector<Exercise> exercises_of_transformers() {
        1,
        tr("Exercise 11.8.2: the mean of the patches"),
        tr("Classify the mean of the patches instead of the class token. What happens to accuracy?"),
-       tr("The mean does about as well or better: a class token has to learn what the mean has on its own.")},
+       tr("Hardly anything here: the mean of the patches says about as much as a token that has to learn where to "
+          "look.")},
       {{"11.8.3"},
        "vision-transformer",
        ExerciseKind::experiment,
@@ -115,8 +116,9 @@ std::vector<Exercise> exercises_of_transformers() {
        1,
        tr("Exercise 11.9.2: what a language model is good for"),
        tr("What can one do with a strong language model?"),
-       tr("Whatever asks which text is likelier: completing, correcting, ranking, and, with examples in "
-          "the prompt, tasks that it was never trained for.")},
+       tr("Whatever asks which text is likelier: here, which of two sentences is in order; as well completing, "
+          "correcting, ranking, and, for large models with examples in the prompt, tasks that they were never trained "
+          "for.")},
       {{"11.9.3"},
        "language-models",
        ExerciseKind::experiment,

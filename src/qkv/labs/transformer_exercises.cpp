@@ -155,8 +155,8 @@ void additive_step(Page& page) {
          "where the dot product is one matrix product."),
       tr("{ratio:.1f} times the time at 512 positions", "ratio"_a = last));
   page.say(
-      tr("**Answer.** It is not a good idea: no gain in what is learned, and a cost that grows with every pair of "
-         "positions."));
+      tr("**Answer.** It is not a good idea: what it learns, the dot product learns too, and it costs many times as "
+         "much for every pair of positions."));
 }
 
 void norm_place_step(Page& page) {

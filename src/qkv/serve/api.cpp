@@ -5,6 +5,7 @@
 
 #include "qkv/serve/call.h"
 #include "qkv/serve/map_session.h"
+#include "qkv/tensor/out_of_memory.h"
 
 namespace qkv::serve {
 namespace {
@@ -194,8 +195,23 @@ ApiAnswer Api::run(const ApiRequest& request, Call& call) {
 }
 
 ApiAnswer Api::answer(const ApiRequest& request) {
+  ApiAnswer out = answer_plainly(request);
+  // Clients of OpenAI's form expect an object.
+  if (out.status != 200 && request.path.starts_with("/v1/")) {
+    Json wrapped = Json::parse(out.json);
+    wrapped["error"] = {{"message", wrapped["error"]},
+                        {"type", out.status < 500 ? "invalid_request_error" : "server_error"},
+                        {"param", nullptr},
+                        {"code", nullptr}};
+    out.json = printed(wrapped);
+  }
+  return out;
+}
+
+ApiAnswer Api::answer_plainly(const ApiRequest& request) {
   Language language = request.language;
   const auto say = [&](const Text& text) { return text.in(language); };
+  const auto no_memory = [&] { return failed(503, say(tr("there is not enough memory for this request"))); };
   const auto query = parse_query(request.query);
   if (const auto word = query.find("lang"); word != query.end() && word->second == "zh") language = Language::zh;
   if (too_deep(request.body))
@@ -233,21 +249,14 @@ ApiAnswer Api::answer(const ApiRequest& request) {
     out = failed(409, "superseded");
   } catch (const Refused& e) {
     out = failed(e.status(), say(e.message()), say(e.hint()));
+  } catch (const OutOfMemory&) {
+    out = no_memory();
   } catch (const Error& e) {
     out = failed(400, say(e.message()), say(e.hint()));
   } catch (const std::bad_alloc&) {
-    out = failed(503, say(tr("there is not enough memory for this request")));
+    out = no_memory();
   } catch (const std::exception& e) {
     out = failed(500, e.what());
-  }
-  // Clients of OpenAI's form expect an object.
-  if (out.status != 200 && request.path.starts_with("/v1/")) {
-    Json wrapped = Json::parse(out.json);
-    wrapped["error"] = {{"message", wrapped["error"]},
-                        {"type", out.status < 500 ? "invalid_request_error" : "server_error"},
-                        {"param", nullptr},
-                        {"code", nullptr}};
-    out.json = printed(wrapped);
   }
   if (working) workers_.release();
   if (stop) end_view(call.view, stop);

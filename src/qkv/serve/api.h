@@ -57,6 +57,7 @@ class Api {
   TrainingDesk* desk() const { return desk_; }
 
  private:
+  ApiAnswer answer_plainly(const ApiRequest& request);
   ApiAnswer run(const ApiRequest& request, Call& call);
   std::shared_ptr<std::atomic<bool>> begin_view(const std::string& view);
   void end_view(const std::string& view, const std::shared_ptr<std::atomic<bool>>& stop);

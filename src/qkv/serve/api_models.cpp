@@ -1,30 +1,22 @@
 // GET /about, /models: what the program and its models are.
+#include <chrono>
+
 #include "qkv/attention/any_scorer.h"
 #include "qkv/attention/positions.h"
 #include "qkv/core/forms.h"
 #include "qkv/core/parallel.h"
 #include "qkv/core/version.h"
-#include "qkv/data/en_fr.h"
 #include "qkv/kernels/target.h"
 #include "qkv/regression/local_fit.h"
 #include "qkv/serve/models_json.h"
-#include "qkv/tasks/vision/classifier.h"
 
 namespace qkv::serve {
 namespace {
 
-// Held-out sentences of the built-in corpus: no model that was trained on it has seen them.
-std::vector<std::string> corpus_examples(bool reverse) {
-  static const auto kTwo = [] {
-    std::pair<std::vector<std::string>, std::vector<std::string>> out;
-    for (const AlignedPair& pair : en_fr_split(EnFrOptions{.size = 4000}).test) {
-      if (out.first.size() == 6) break;
-      out.first.push_back(pair.source);
-      out.second.push_back(pair.target);
-    }
-    return out;
-  }();
-  return reverse ? kTwo.second : kTwo.first;
+// Since 1970.
+int64_t seconds_of(std::filesystem::file_time_type time) {
+  using namespace std::chrono;
+  return duration_cast<seconds>(file_clock::to_sys(time).time_since_epoch()).count();
 }
 
 Json layers_of(const ModelFacts& facts) {
@@ -45,35 +37,33 @@ void add_facts(Json& out, const ModelFacts& facts, Language language) {
 
 void add_task(Json& out, const TranslationConfig& config, Language language) {
   add_facts(out, config.facts(), language);
-  const bool gold = config.data.built_in();
-  out["gold"] = gold;
-  out["examples"] = Json::array();
-  if (gold) out["examples"] = corpus_examples(config.data.reverse);
+  out["gold"] = config.data.built_in();
 }
 
 void add_task(Json& out, const LanguageConfig& config, Language language) {
   add_facts(out, config.facts(), language);
   out["objective"] = name_of(config.model.objective);
-  out["examples"] = config.data.built_in() ? Json{"the little cat ", "she reads "} : Json::array();
   out["gold"] = false;
 }
 
 void add_task(Json& out, const VisionConfig& config, Language language) {
   add_facts(out, config.model.facts(), language);
   out["gold"] = false;
-  out["examples"] = Json::array();
 }
 
 void add_task(Json& out, const EncodingConfig& config, Language language) {
   add_facts(out, config.facts(), language);
   out["gold"] = false;
-  out["examples"] = Json::array();
 }
 
 }  // namespace
 
 Json model_json(const ShelfModel& model, Language language) {
-  Json out = {{"id", model.id}, {"name", model.name}, {"state", name_of(model.state)}, {"done", model.done}};
+  Json out = {{"id", model.id},
+              {"name", model.name},
+              {"state", name_of(model.state)},
+              {"done", model.done},
+              {"changed", seconds_of(model.changed)}};
   if (!model.error.empty()) out["error"] = model.error.in(language);
   out["usable"] = model.can_answer();
   if (model.state == ModelState::interrupted)
@@ -87,10 +77,11 @@ Json model_json(const ShelfModel& model, Language language) {
   if (model.run->loss) out["loss"] = *model.run->loss;
   if (model.run->valid_loss) out["valid_loss"] = *model.run->valid_loss;
   std::visit([&](const auto& config) { add_task(out, config, language); }, model.run->config.of);
-  if (model.run->config.task() == TaskKind::vision) {
-    const ImageFacts images = read_image_facts(model.folder);
-    out["image"] = {{"size", images.size.height}, {"channels", images.size.channels}, {"classes", images.classes}};
-  }
+  out["examples"] = model.examples;
+  if (model.images)
+    out["image"] = {{"size", model.images->size.height},
+                    {"channels", model.images->size.channels},
+                    {"classes", model.images->classes}};
   return out;
 }
 

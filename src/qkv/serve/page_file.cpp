@@ -34,23 +34,19 @@ bool has_subwords(const RunConfig& config) {
 }
 
 constexpr const char* kBenchStyle =
-    ".benches button { margin: 0 .4em .4em 0; } dialog.explorer { width: 96vw; height: 94vh; max-width: none; "
-    "max-height: none; padding: 0; border: 0; border-radius: 8px; overflow: hidden; } dialog.explorer iframe { width: "
-    "100%; height: 100%; border: 0; } dialog.explorer > button { position: absolute; right: 10px; bottom: 10px; "
-    "z-index: 1; width: 2.4em; height: 2.4em; border-radius: 50%; } @media print { .benches { display: none; } }";
+    ".benches button { margin: 0 .4em .4em 0; } dialog.explorer { width: 96vw; height: 96vh; max-width: none; "
+    "max-height: none; padding: 34px 0 0; border: 0; border-radius: 8px; overflow: hidden; background: var(--box); } "
+    "dialog.explorer iframe { width: 100%; height: 100%; border: 0; display: block; } dialog.explorer > button { "
+    "position: absolute; right: 6px; top: 3px; height: 28px; padding: 0 12px; border-radius: 6px; border: 1px solid "
+    "#888; background: var(--page); color: var(--ink); cursor: pointer; } @media print { .benches { display: none; } } "
+    "@media (max-width: 700px) { dialog.explorer { width: 100vw; height: 100vh; border-radius: 0; margin: 0; } }";
 
 // The explorer is unpacked when a bench is opened for the first time; the engine inside it when it is asked something.
 constexpr const char* kBenchScript = R"js(
 {
-  const place = document.createElement("dialog"), frame = document.createElement("iframe");
-  const close = document.createElement("button");
-  place.className = "explorer";
-  close.textContent = "\u00d7";
-  close.setAttribute("aria-label", "\u00d7");
-  close.onclick = () => place.close();
-  place.append(close, frame);
-  document.body.append(place);
-  let page = null;
+  const place = document.querySelector("dialog.explorer"), frame = place.querySelector("iframe");
+  place.querySelector("button").onclick = () => place.close();
+  let page = document.getElementById("qkv-page") ? null : "explore.html";
   const unpack = async () => {
     const packed = JSON.parse(document.getElementById("qkv-page").textContent);
     const bytes = Uint8Array.from(atob(packed), c => c.charCodeAt(0));
@@ -60,8 +56,9 @@ constexpr const char* kBenchScript = R"js(
   };
   const open = async address => {
     page ??= await unpack();
-    frame.title = "qkv";
-    frame.src = page + address + (address.includes("?") ? "&" : "?") + "lang=" + document.documentElement.dataset.lang;
+    const {lang, theme} = document.documentElement.dataset;
+    const look = "lang=" + lang + (theme ? "&theme=" + theme : "");
+    frame.src = page + address + (address.includes("?") ? "&" : "?") + look;
     place.showModal();
   };
   document.querySelectorAll("[data-bench]").forEach(one => one.onclick = () => open(one.dataset.bench));
@@ -72,6 +69,12 @@ constexpr const char* kBenchScript = R"js(
 }
 )js";
 
+// What opens over the report. Its frame is empty until a bench is touched.
+std::string bench_place() {
+  return "<dialog class=\"explorer\"><button type=\"button\">" + both(tr("Back to the report")) +
+         " \u00d7</button><iframe title=\"qkv\"></iframe></dialog>\n";
+}
+
 std::string bench_buttons() {
   const std::pair<const char*, Text> all[] = {{"cues", tr("cues")},
                                               {"regression", tr("regression")},
@@ -80,11 +83,9 @@ std::string bench_buttons() {
                                               {"heads", tr("heads")},
                                               {"positions", tr("positions")},
                                               {"transformer", tr("Transformer")},
+                                              {"language", tr("language")},
+                                              {"vision", tr("vision")},
                                               {"training", tr("training")}};
-  const auto both = [](const Text& text) {
-    return "<span class=\"en\">" + text.in(Language::en) + "</span><span class=\"zh\">" + text.in(Language::zh) +
-           "</span>";
-  };
   std::string out = "<p class=\"benches\">" + both(tr("Touch it, here on this page:")) + " ";
   for (const auto& [name, title] : all)
     out += std::string("<button type=\"button\" data-bench=\"#") + name + "\">" + both(title) + "</button>";
@@ -97,18 +98,44 @@ std::string inserted(std::string page, std::string_view before, const std::strin
   return page.insert(at, text);
 }
 
+// The block with this id, from its first to its last character; empty if there is none.
+std::pair<size_t, size_t> block_of(const std::string& page, std::string_view id) {
+  const std::string end = "</script>\n";
+  const size_t begin = page.find("<script type=\"application/json\" id=\"" + std::string(id) + "\">");
+  if (begin == page.npos) return {0, 0};
+  const size_t last = page.find(end, begin);
+  return last == page.npos ? std::pair<size_t, size_t>{0, 0} : std::pair{begin, last + end.size()};
+}
+
 }  // namespace
+
+std::string both(const Text& text) {
+  return "<span class=\"en\">" + text.in(Language::en) + "</span><span class=\"zh\" lang=\"zh-CN\">" +
+         text.in(Language::zh) + "</span>";
+}
+
+EngineFile engine_file(std::string path, std::string_view bytes) { return {std::move(path), packed(bytes)}; }
 
 std::vector<EngineFile> engine_files(const std::string& folder, const std::string& name, int64_t most_bytes) {
   if (!fs::exists(folder + "/config.yaml") || has_subwords(read_folder_config(folder))) return {};
   const std::string weights = run_weights(folder);
   if (fs::file_size(weights) > static_cast<uintmax_t>(most_bytes)) return {};
-  std::vector<EngineFile> out = {{"/models/" + name + "/model.safetensors", whole_file(weights)}};
+  std::vector<EngineFile> out = {engine_file("/models/" + name + "/model.safetensors", whole_file(weights))};
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string file = entry.path().filename().string(), type = entry.path().extension().string();
     if (entry.is_regular_file() && (type == ".yaml" || type == ".txt" || type == ".json"))
-      out.push_back({"/models/" + name + "/" + file, whole_file(entry.path().string())});
+      out.push_back(engine_file("/models/" + name + "/" + file, whole_file(entry.path().string())));
   }
+  return out;
+}
+
+std::vector<EngineFile> model_files(const std::string& folder, int64_t most_bytes) {
+  auto out =
+      engine_files(folder, fs::path(folder + "/").lexically_normal().parent_path().filename().string(), most_bytes);
+  require(!out.empty(),
+          "{folder}: the engine in a page cannot show this model: it reads models of qkv train with words or "
+          "characters, and at most {most} bytes of weights",
+          "folder"_a = folder, "most"_a = most_bytes);
   return out;
 }
 
@@ -118,7 +145,7 @@ std::string engine_block(const std::vector<EngineFile>& files) {
   const PageEngine& engine = *found;
   Json out = {{"worker", base64(engine.worker)}, {"wasm", base64(engine.wasm)}, {"catalogue", base64(engine.chinese)}};
   out["files"] = Json::array();
-  for (const EngineFile& file : files) out["files"].push_back({{"path", file.path}, {"data", packed(file.bytes)}});
+  for (const EngineFile& file : files) out["files"].push_back({{"path", file.path}, {"data", file.packed}});
   std::string json;
   for (const char c : out.dump(-1, ' ', false, Json::error_handler_t::replace))
     json += c == '<' ? std::string("\\u003c") : std::string(1, c);
@@ -135,8 +162,25 @@ std::string with_benches(std::string report, const std::vector<EngineFile>& file
   report = inserted(std::move(report), "</head>", std::string("<style>") + kBenchStyle + "</style>");
   const size_t end = report.rfind("</body>");
   check(end != report.npos, "[with_benches] the report has no </body>");
-  return report.insert(end, "<script type=\"application/json\" id=\"qkv-page\">\"" + packed(page_html()) +
-                                "\"</script>\n" + engine_block(files) + "<script>" + kBenchScript + "</script>\n");
+  return report.insert(end, bench_place() + "<script type=\"application/json\" id=\"qkv-page\">\"" +
+                                packed(page_html()) + "\"</script>\n" + engine_block(files) + "<script>" +
+                                kBenchScript + "</script>\n");
+}
+
+std::vector<EngineFile> take_engine_out(std::string& report) {
+  std::vector<EngineFile> out;
+  for (const std::string_view id : {"qkv-engine", "qkv-page"}) {
+    const auto [begin, end] = block_of(report, id);
+    if (begin == end) continue;
+    if (id == "qkv-engine") {
+      const size_t json = report.find('>', begin) + 1;
+      const Json block = Json::parse(report.substr(json, report.find("</script>", json) - json), nullptr, false);
+      if (block.contains("files"))
+        for (const Json& file : block["files"]) out.push_back({file["path"], file["data"]});
+    }
+    report.erase(begin, end - begin);
+  }
+  return out;
 }
 
 }  // namespace qkv::serve

@@ -6,6 +6,7 @@
 #include "qkv/run/run_folder.h"
 #include "qkv/run/run_state.h"
 #include "qkv/serve/call.h"
+#include "qkv/serve/examples.h"
 #include "qkv/tasks/pretrained/folder.h"
 
 namespace qkv::serve {
@@ -47,10 +48,18 @@ ShelfModel look(const std::string& id, const std::string& folder) {
     if (is_pretrained_folder(folder)) {
       out.run = report::report_pretrained_as_run(folder);
       out.has_weights = !out.run->weights.empty();
+      if (out.run->config.task() == TaskKind::vision) out.images = read_image_facts(folder);
       return out;
     }
     out.run = report::report_run(folder);
     out.has_weights = !out.run->weights.empty();
+    if (out.run->config.task() == TaskKind::vision) out.images = read_image_facts(folder);
+    out.examples = std::visit(
+        [&]<class T>(const T& config) -> std::vector<std::string> {
+          if constexpr (requires { example_texts(config, folder); }) return example_texts(config, folder);
+          return {};
+        },
+        out.run->config.of);
     const double epochs = static_cast<double>(std::max<int64_t>(out.run->config.training().epochs, 1));
     out.done = out.run->ended_early ? 1 : std::min(1.0, static_cast<double>(out.run->epochs) / epochs);
     // The final weights are written last; without them, and with nobody at it, the run was interrupted.

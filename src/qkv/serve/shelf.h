@@ -16,6 +16,7 @@
 #include "qkv/tasks/language/generator.h"
 #include "qkv/tasks/translation/translator.h"
 #include "qkv/tasks/vision/classifier.h"
+#include "qkv/tasks/vision/data.h"
 
 namespace qkv::serve {
 
@@ -32,6 +33,8 @@ struct ShelfModel {
   double done = 1;  // share of the epochs
   Text error;
   std::optional<report::RunReport> run;  // absent if it failed
+  std::optional<ImageFacts> images;      // what a vision model reads
+  std::vector<std::string> examples;     // texts to begin with
   bool has_weights = false;
   std::filesystem::file_time_type changed = {};  // of weights and metrics
   bool held = false;                             // some process holds the folder's lock

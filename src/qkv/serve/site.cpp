@@ -1,7 +1,7 @@
 // Start page, explorer, tour, manifest and service worker.
 #include "qkv/serve/site.h"
 
-#include <filesystem>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -15,7 +15,6 @@
 namespace qkv::serve {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kIcon =
@@ -24,7 +23,8 @@ constexpr const char* kIcon =
     "text-anchor=\"middle\">q<tspan font-style=\"italic\">k</tspan>v</text></svg>\n";
 
 constexpr const char* kHead =
-    "<link rel=\"manifest\" href=\"manifest.webmanifest\"><link rel=\"icon\" href=\"icon.svg\">\n";
+    "<link rel=\"manifest\" href=\"manifest.webmanifest\"><link rel=\"icon\" href=\"icon.svg\"><link rel=\"start\" "
+    "href=\"index.html\">\n";
 // A page that was opened from a disk has no service worker, and needs none.
 constexpr const char* kRegister =
     "<script>if(location.protocol.startsWith('http')&&navigator.serviceWorker)"
@@ -38,11 +38,6 @@ constexpr const char* kStyle =
     "ul{padding-left:1.2rem}.soft{opacity:.7}html:not([lang=zh-CN]) .zh,html[lang=zh-CN] .en{display:none}"
     "button{font:inherit;float:right}";
 
-std::string both(const Text& text) {
-  return "<span class=\"en\">" + text.in(Language::en) + "</span><span class=\"zh\" lang=\"zh-CN\">" +
-         text.in(Language::zh) + "</span>";
-}
-
 std::string start_page(bool has_tour) {
   const std::pair<const char*, Text> benches[] = {{"cues", tr("cues on a desk")},
                                                   {"regression", tr("kernel regression as attention")},
@@ -51,6 +46,8 @@ std::string start_page(bool has_tour) {
                                                   {"heads", tr("heads, switched off one by one")},
                                                   {"positions", tr("positions")},
                                                   {"transformer", tr("through a whole Transformer")},
+                                                  {"language", tr("a model that writes letter by letter")},
+                                                  {"vision", tr("draw a picture and see what is seen")},
                                                   {"training", tr("train the book's models in this browser")}};
   std::string out =
       std::string(
@@ -94,40 +91,53 @@ std::string read_report(const std::string& path) {
   const InputFile file(path);
   std::string out(file.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(out)));
-  require(out.find("</body>") != out.npos && out.find("<title>") != out.npos, "{path}: is not the report of a tour",
-          "path"_a = path);
+  const auto has = [&](const char* part) { return out.find(part) != out.npos; };
+  require(has("</body>") && has("<title>") && has("<header>"), "{path}: is not the report of a tour", "path"_a = path);
   return out;
+}
+
+constexpr const char* kModels = "/models/";
+
+bool holds_model(const std::vector<EngineFile>& files) {
+  return std::ranges::any_of(files, [](const EngineFile& f) { return f.path.starts_with(kModels); });
 }
 
 // Everything is kept at the first visit, and answered from there; a new version replaces it as a whole.
 std::string service_worker(const std::vector<std::string>& names, const std::string& mark) {
   return "const cache = 'qkv-" + mark + "', files = " + Json(names).dump() +
          ";\n"
-         "addEventListener('install', e => e.waitUntil(caches.open(cache).then(c => c.addAll(['./', ...files]))"
-         ".then(() "
+         "addEventListener('install', e => e.waitUntil(caches.open(cache).then(c => c.addAll(files)).then(() "
          "=> skipWaiting())));\n"
          "addEventListener('activate', e => e.waitUntil(caches.keys().then(all => Promise.all(all.filter(k => "
          "k.startsWith('qkv-') && k !== cache).map(k => caches.delete(k)))).then(() => clients.claim())));\n"
-         "addEventListener('fetch', e => e.respondWith(caches.match(e.request, { ignoreSearch: true }).then(r => r ?? "
-         "fetch(e.request))));\n";
+         "addEventListener('fetch', e => e.respondWith(caches.match(e.request.url.endsWith('/') ? 'index.html' : "
+         "e.request, { ignoreSearch: true }).then(r => r ?? fetch(e.request))));\n";
 }
 
 }  // namespace
 
+bool has_models(const std::string& report) {
+  std::string page = read_report(report);
+  return holds_model(take_engine_out(page));
+}
+
 std::vector<std::string> write_site(const SiteOptions& options) {
-  std::vector<EngineFile> files;
-  for (const std::string& folder : options.models) {
-    const auto own = engine_files(folder, fs::path(folder).lexically_normal().filename().string(), options.most_bytes);
-    require(!own.empty(),
-            "{folder}: the engine in a page cannot show this model: it reads models of qkv train with words or "
-            "characters, and at most {most} bytes of weights",
-            "folder"_a = folder, "most"_a = options.most_bytes);
-    files.insert(files.end(), own.begin(), own.end());
+  std::vector<EngineFile> files = options.files;
+  std::string report;
+  if (!options.report.empty()) {
+    report = read_report(options.report);
+    std::vector<EngineFile> inside = take_engine_out(report);
+    if (holds_model(files)) std::erase_if(inside, [](const EngineFile& f) { return f.path.starts_with(kModels); });
+    files.insert(files.end(), inside.begin(), inside.end());
   }
   std::vector<std::pair<std::string, std::string>> out;
   out.emplace_back("index.html", start_page(!options.report.empty()));
   out.emplace_back("explore.html", with_site(explorer_file(files)));
-  if (!options.report.empty()) out.emplace_back("tour.html", with_site(read_report(options.report)));
+  if (!options.report.empty()) {
+    const std::string begin = "<header>", back = "<p><a href=\"index.html\">" + both(tr("Start page")) + "</a></p>";
+    report.insert(report.find(begin) + begin.size(), back);
+    out.emplace_back("tour.html", with_site(report));
+  }
   out.emplace_back("icon.svg", kIcon);
   out.emplace_back(
       "manifest.webmanifest",

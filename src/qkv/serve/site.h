@@ -4,19 +4,21 @@
 #include <string>
 #include <vector>
 
-#include "qkv/core/language.h"
+#include "qkv/serve/page_file.h"
 
 namespace qkv::serve {
 
 struct SiteOptions {
   std::string folder;
-  std::vector<std::string> models;        // run folders that the benches show
-  std::string report;                     // the index.html of a tour; empty: none
-  int64_t most_bytes = int64_t{8} << 20;  // of the weights of a model
+  std::string report;             // the index.html of a tour, with or without an engine inside; empty: none
+  std::vector<EngineFile> files;  // what the engine has besides: models
 };
 
 /// Writes index.html, explore.html, tour.html if there is a report, and what a browser needs to keep them for later.
-/// Returns the names of the files. A model that the engine cannot read is an error before anything is written.
+/// Models and data that the report has inside are used where `files` has no models. Returns the names of the files.
 std::vector<std::string> write_site(const SiteOptions& options);
+
+/// Whether a report has models inside.
+bool has_models(const std::string& report);
 
 }  // namespace qkv::serve

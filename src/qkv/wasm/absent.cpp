@@ -10,6 +10,7 @@
 #include "qkv/plot/png.h"
 #include "qkv/ranks/ranks.h"
 #include "qkv/tasks/pretrained/folder.h"
+#include "qkv/tasks/pretrained/start.h"
 #include "qkv/tasks/pretrained/translation.h"
 
 namespace qkv {
@@ -85,6 +86,9 @@ void check_subword_model(std::string_view, const std::string&) { refuse_subwords
 std::string subword_library() { return "no SentencePiece"; }
 
 struct PretrainedTokenizer::State {};
+PretrainedTokenizer PretrainedTokenizer::open(const std::string&, std::string_view) { refuse_pretrained(); }
+PretrainedTokenizer PretrainedTokenizer::open_llama2c(const std::string&, int32_t) { refuse_pretrained(); }
+void PretrainedTokenizer::save(const std::string&) const { refuse_pretrained(); }
 std::vector<int32_t> EncodedText::ids() const { refuse_pretrained(); }
 EncodedText PretrainedTokenizer::encode(std::string_view, const EncodeOptions&) const { refuse_pretrained(); }
 EncodedText PretrainedTokenizer::encode_target(std::string_view, const EncodeOptions&) const { refuse_pretrained(); }
@@ -97,6 +101,9 @@ bool PretrainedTokenizer::is_special(int32_t) const { refuse_pretrained(); }
 bool is_pretrained_folder(const std::string&) { return false; }
 Architecture architecture_of(const std::string&) { refuse_pretrained(); }
 TaskKind task_of(Architecture) { refuse_pretrained(); }
+TrainingStart start_from(const std::string&, const Parameters&) { refuse_pretrained(); }
+void save(const TrainingStart&, const std::string&) { refuse_pretrained(); }
+std::optional<TrainingStart> read_start(const std::string&) { return {}; }
 PretrainedTranslation open_pretrained_translation(const std::string&) { refuse_pretrained(); }
 
 struct Ranks::State {};

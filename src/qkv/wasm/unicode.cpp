@@ -12,16 +12,17 @@
 EM_JS(int, qkv_category_of, (int code), {
   const names = "Cn Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co".split(" ");
   if (!Module.categories)
-    Module.categories = names.map((name) = > new RegExp(String.fromCharCode(92) + "p{" + name + "}", "u"));
+    Module.categories =
+        names.map(function(name) { return new RegExp(String.fromCharCode(92) + "p{" + name + "}", "u"); });
   const text = String.fromCodePoint(code);
-  return Math.max(0, Module.categories.findIndex((one) = > one.test(text)));
+  return Math.max(0, Module.categories.findIndex(function(one) { return one.test(text); }));
 });
 // Its other case if that is one character, else itself.
 EM_JS(int, qkv_case_of, (int code, int upper), {
   const text = String.fromCodePoint(code);
   const other = upper ? text.toUpperCase() : text.toLowerCase();
   const points = Array.from(other);
-  return points.length == = 1 ? points[0].codePointAt(0) : code;
+  return points.length == 1 ? points[0].codePointAt(0) : code;
 });
 // A normal form of UTF-8 text as new memory.
 EM_JS(char*, qkv_normal_form, (const char* text, int bytes, int compatible), {

@@ -2,6 +2,7 @@
 import { computed, signal } from '@preact/signals';
 import { useRef, useState } from 'preact/hooks';
 import { follow, post } from '../api';
+import { takeText } from '../bring';
 import { fixed, num } from '../num';
 import { isMatrix, settings } from '../store';
 import { BenchPage, Choice, Empty, Shown, Slider, tryThis } from '../ui';
@@ -37,6 +38,9 @@ interface Regress {
   command?: string;
 }
 
+// The mean of all points has no width that anybody could choose.
+const byHand = () => s.choose.value === 'hand' || s.fit.value === 'average';
+
 const points = computed<Point[]>(() => s.points.value ?? bookPoints);
 const span = computed(() => {
   const xs = points.value.map((p) => p[0]);
@@ -50,7 +54,7 @@ export const answer = follow<Regress>(() =>
           x: points.value.map((p) => p[0]),
           y: points.value.map((p) => p[1]),
           kernel: s.kernel.value,
-          bandwidth: s.choose.value === 'hand' ? s.h.value : s.choose.value,
+          bandwidth: byHand() ? s.h.value : s.choose.value,
           fit: s.fit.value,
           grid: { low: span.value[0], high: span.value[1], count: 101 },
           at: s.at.value,
@@ -152,36 +156,102 @@ function WidthCurve({ data }: { data: Regress }) {
   );
 }
 
+const mostPoints = 400; // they are part of the address
+const mostRead = 4000;
+/** What became of a pasted table: a sentence, and whether points were found. */
+const pasted = signal<{ key: Key; values?: Record<string, string | number> } | null>(null);
+
+/** Lines of a text, at most `mostRead`, evenly spread over all of them; and how many there are. */
+function someLines(text: string): { lines: [number, string][]; rows: number } {
+  let rows = 0;
+  for (let at = 0; at < text.length; ++rows) {
+    const end = text.indexOf('\n', at);
+    if (end < 0) {
+      ++rows;
+      break;
+    }
+    at = end + 1;
+  }
+  const lines: [number, string][] = [];
+  const stride = Math.max(1, rows / mostRead);
+  let wanted = 0;
+  for (let at = 0, row = 0; at < text.length && row < rows; ++row) {
+    const end = text.indexOf('\n', at);
+    if (row >= wanted) {
+      lines.push([row + 1, text.slice(at, end < 0 ? text.length : end).trim()]);
+      wanted += stride;
+    }
+    at = end < 0 ? text.length : end + 1;
+  }
+  return { lines, rows };
+}
+
+/** Takes a table of x and y. A first line without a digit is its header; other lines without two numbers are left out. */
+function takeTable(text: string): boolean {
+  const { lines, rows } = someLines(text.replace(/^\uFEFF/, '').trimEnd());
+  const good: Point[] = [];
+  let bad: [number, string] | null = null;
+  let count = 0;
+  for (const [row, line] of lines) {
+    if (!line || (row === 1 && !/\d/.test(line))) continue;
+    const cells = line.split(/[,;\t ]+/);
+    const [x, y] = cells.map((cell) => (cell === '' ? NaN : Number(cell)));
+    if (cells.length >= 2 && Number.isFinite(x) && Number.isFinite(y)) good.push([x, y]);
+    else if (++count) bad ??= [row, line.slice(0, 40)];
+  }
+  if (good.length < 2) {
+    pasted.value = bad ? { key: 'pasteBadLine', values: { row: bad[0], line: bad[1] } } : { key: 'pasteBad' };
+    return false;
+  }
+  const taken = good.length <= mostPoints ? good : Array.from({ length: mostPoints }, (_, i) => good[Math.floor((i * good.length) / mostPoints)]);
+  pasted.value =
+    taken.length < good.length || lines.length < rows
+      ? { key: 'pasteSome', values: { used: taken.length, rows: rows.toLocaleString('en-US') } }
+      : bad
+        ? { key: 'pasteSkipped', values: { lines: count, rows: count + good.length, row: bad[0], line: bad[1] } }
+        : null;
+  s.points.value = taken;
+  s.at.value = taken[Math.floor(taken.length / 2)][0];
+  return true;
+}
+takeText('regression', async (file) => {
+  if (file.size > 256 << 20) pasted.value = { key: 'fileTooLarge', values: { file: file.name } };
+  else takeTable(await file.text());
+});
+
 function PasteBox() {
   const [open, setOpen] = useState(false);
-  const [bad, setBad] = useState('');
   const field = useRef<HTMLTextAreaElement>(null);
-  const take = () => {
-    const rows = field.current!.value.trim().split(/\n+/).map((line) => line.split(/[,;\t ]+/).map(Number));
-    const good = rows.filter((row) => row.length >= 2 && Number.isFinite(row[0]) && Number.isFinite(row[1]));
-    if (good.length < 2) return setBad(t('pasteBad'));
-    setBad(good.length < rows.length ? t('pasteSkipped', { lines: rows.length - good.length }) : '');
-    s.points.value = good.slice(0, 400).map((row) => [row[0], row[1]]);
-    s.at.value = good[Math.floor(good.length / 2)][0];
-    setOpen(false);
-  };
+  const take = (text: string) => setOpen(!takeTable(text));
   return (
     <div class="paste">
       <button type="button" class="plain" aria-expanded={open} onClick={() => setOpen(!open)}>
         {t('pasteCsv')}
       </button>
-      <button type="button" class="plain" disabled={!s.points.value} onClick={() => (s.points.value = null)}>
+      <button type="button" class="plain" disabled={!s.points.value} onClick={() => ((s.points.value = null), (pasted.value = null))}>
         {t('bookData')}
       </button>
       {open && (
         <div class="pastebox">
-          <textarea ref={field} rows={6} placeholder={'x,y\n0.5,1.2\n1.0,2.3'} aria-label={t('pasteCsv')} />
-          <button type="button" class="plain" onClick={take}>
+          <textarea
+            ref={field}
+            rows={6}
+            placeholder={'x,y\n0.5,1.2\n1.0,2.3'}
+            aria-label={t('pasteCsv')}
+            onPaste={(event) => {
+              // A field with a million lines would hold up the page: a long table is taken as it is pasted.
+              const text = event.clipboardData?.getData('text/plain') ?? '';
+              if (text.length < 100_000) return;
+              event.preventDefault();
+              take(text);
+            }}
+          />
+          <button type="button" class="plain" onClick={() => take(field.current!.value)}>
             {t('use')}
           </button>
         </div>
       )}
-      {bad && <span role="alert">{bad}</span>}
+      {pasted.value && <span role="alert">{t(pasted.value.key, pasted.value.values)}</span>}
     </div>
   );
 }
@@ -295,7 +365,8 @@ export function Regression() {
         />
         <Choice
           label={t('whoChooses')}
-          value={s.choose.value}
+          value={byHand() ? 'hand' : s.choose.value}
+          disabled={s.fit.value === 'average'}
           options={['hand', 'rule', 'cv'].map((value) => ({ value, label: text(`choose_${value}` as Key) }))}
           set={(value) => (s.choose.value = value)}
         />

@@ -1,9 +1,9 @@
 // Training: a run's losses as they come, what its pinned sentence attended to at every saved step, two runs side by side.
 import { computed, effect, signal } from '@preact/signals';
 import { Failure, get } from '../api';
-import { isNamed, metrics, Model, models, training as progress } from '../models';
+import { isNamed, latest, metrics, Model, models, training as progress } from '../models';
 import { num } from '../num';
-import { bench, settings } from '../store';
+import { bench } from '../store';
 import { BackgroundFailed, BenchPage, Choice, Empty, Failed, RunState, Select, Slider, tryThis, Waiting } from '../ui';
 import { Key, rich, t } from '../words';
 import { Curve, CurveProps, curveSvg } from '../views/curve';
@@ -11,8 +11,8 @@ import { Figure } from '../views/figure';
 import { Heat, HeatProps, heatSvg } from '../views/heat';
 import { hasEngine } from '../engine';
 import { TrainingHere } from './training_here';
+import { s } from './training_settings';
 
-const s = settings('training', { run: '', other: '', show: 'loss', step: -1 });
 
 type Row = Record<string, number | string>;
 interface Metrics {
@@ -23,7 +23,7 @@ interface Metrics {
 }
 const known = signal<Record<string, Metrics>>({});
 const failure = signal<Failure | null>(null);
-const run = computed(() => models.value?.find((one) => isNamed(one, s.run.value)) ?? models.value?.[0] ?? null);
+const run = computed(() => models.value?.find((one) => isNamed(one, s.run.value)) ?? latest(models.value ?? []));
 // Where nothing is chosen, the run that is being trained; it stays when its training has ended.
 effect(() => {
   const live = models.value?.find((one) => one.state === 'training');
@@ -66,7 +66,7 @@ function curveOf(parts: { model: Model; data: Metrics }[]): CurveProps | null {
       .filter((field) => data.rows.some((row) => typeof row[field] === 'number'))
       .map((field, i) => {
         const at = new Map(data.rows.filter((row) => typeof row[field] === 'number').map((row) => [place(row), Number(row[field])]));
-        return { label: parts.length > 1 ? `${model.name}: ${t(`metric_${field}` as Key)}` : t(`metric_${field}` as Key), values: steps.map((x) => at.get(x) ?? null), colour: which ? ('second' as const) : ('accent' as const), dashed: i > 0 };
+        return { label: parts.length > 1 ? `${model.name}: ${t(`metric_${field}` as Key)}` : t(`metric_${field}` as Key), values: steps.map((x) => at.get(x) ?? null), colour: which || (i > 0 && parts.length === 1) ? ('second' as const) : ('accent' as const), dashed: i > 0 };
       }),
   );
   return series.length ? { x: steps, series, xLabel: t('stepAxis'), height: 320, logY: show.value === 'rate', label: t(`show_${show.value}` as Key), marker: undefined } : null;
@@ -133,6 +133,26 @@ function Picture({ model, data }: { model: Model; data: Metrics }) {
 }
 
 export function TrainingBench() {
+  return hasEngine ? <TrainingInPage /> : <TrainingRuns />;
+}
+
+function TrainingInPage() {
+  return (
+    <BenchPage
+      title={t('trainingTitle')}
+      notice={rich('trainingHereNotice')}
+      tries={[
+        tryThis('training', 'tryPlaceless', 'tryPlacelessAsk', { positions: 'none' }),
+        tryThis('training', 'tryFast', 'tryFastAsk', { rate: 0.03 }),
+        tryThis('training', 'tryWidth', 'tryWidthAsk', { kind: 'nadaraya-watson' }),
+      ]}
+    >
+      <TrainingHere />
+    </BenchPage>
+  );
+}
+
+function TrainingRuns() {
   const all = models.value;
   const model = run.value;
   const data = model ? known.value[model.id] : null;
@@ -148,8 +168,7 @@ export function TrainingBench() {
       ]}
     >
       <BackgroundFailed />
-      {hasEngine && <TrainingHere />}
-      {hasEngine ? null : all === null ? (
+      {all === null ? (
         <Waiting height={360} />
       ) : !model ? (
         <Empty><p>{rich('noRuns')}</p></Empty>

@@ -1,18 +1,18 @@
 // Training in the page: the book's models, with the loss, the attention and the translations as they come.
 import { batch, signal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
 import { Failure, post } from '../api';
+import { takeText, tell } from '../bring';
 import { hear, pause, putFiles, train } from '../engine';
 import { loadModels } from '../models';
 import { num } from '../num';
-import { lang, settings } from '../store';
+import { bench, lang, preset } from '../store';
+import { epochs, kind, rate, s } from './training_settings';
 import { Choice, Empty, Failed, Select, Slider, Waiting } from '../ui';
-import { Key, t } from '../words';
+import { Key, rich, t } from '../words';
+import { LearnedWidth } from './training_width';
 import { Curve, CurveProps, curveSvg } from '../views/curve';
 import { Figure } from '../views/figure';
 import { Heat, HeatProps, heatSvg } from '../views/heat';
-
-const s = settings('training_here', { kind: 'd2l-transformer', seed: 1, rate: 0.005, heads: 4, positions: 'sinusoidal', epochs: 200 });
 
 interface Started {
   name: string;
@@ -53,17 +53,20 @@ async function begin() {
     failure.value = null;
     losses.value = [];
     now.value = seen.value = started.value = null;
+    shown.value = map.value = 0;
   });
-  const transformer = s.kind.value === 'd2l-transformer';
-  const wanted: Record<string, unknown> = { 'training.seed': s.seed.value, 'training.rate': s.rate.value, 'training.epochs': s.epochs.value };
-  if (transformer) Object.assign(wanted, { 'model.heads': s.heads.value, 'model.positions': s.positions.value });
+  const wanted: Record<string, unknown> = { 'training.seed': s.seed.value, 'training.rate': rate.value, 'training.epochs': epochs.value };
+  if (kind.value === 'd2l-transformer') Object.assign(wanted, { 'model.heads': s.heads.value, 'model.positions': s.positions.value });
   try {
-    started.value = await post<Started>('/train/start', { preset: s.kind.value, settings: wanted });
+    await pause(true); // of the training before
+    started.value = await post<Started>('/train/start', { preset: kind.value, settings: wanted });
     state.value = 'running';
     await train(started.value.sentences, lang.peek());
   } catch (problem) {
-    failure.value = problem as Failure;
-    state.value = 'none';
+    batch(() => {
+      failure.value = (problem as Failure).error ? (problem as Failure) : { status: 500, error: 'engine' };
+      state.value = 'none';
+    });
   }
 }
 async function hold(paused: boolean) {
@@ -71,30 +74,30 @@ async function hold(paused: boolean) {
   await pause(paused);
 }
 /** The book's file, dropped on the page: its first lines are read instead of the built-in corpus. */
-async function drop(file: File) {
-  const text = await file.slice(0, 1 << 16).text();
-  const lines = text.split('\n').slice(0, 601);
-  const bad = lines.findIndex((line, i) => i < Math.min(lines.length - 1, 601) && line.split('\t').length < 2);
-  if (bad >= 0) {
-    failure.value = { status: 400, error: t('notPairs', { file: file.name, line: bad + 1 }) };
-    return;
-  }
-  await putFiles([{ path: '/training/book.tsv', data: new TextEncoder().encode(lines.join('\n') + '\n') }]);
+takeText('training', async (file) => {
+  const text = await file.slice(0, 1 << 17).text();
+  const lines = text.split(/\r?\n/).slice(0, 601);
+  const bad = lines.findIndex((line, i) => line.split('\t').length < 2 && (i < lines.length - 1 || line !== ''));
+  const last = lines.length < 601 && file.size > 1 << 17; // cut in the middle of a line
+  if (last) lines.pop();
+  if (bad >= 0 && bad < lines.length) return tell({ key: 'notPairs', values: { file: file.name, line: bad + 1 } });
+  await putFiles([{ path: '/training/book.tsv', data: new TextEncoder().encode(lines.filter(Boolean).join('\n') + '\n') }]);
   dropped.value = file.name;
-}
+  tell({ key: 'dataDropped', values: { file: file.name, lines: lines.filter(Boolean).length }, good: true });
+});
 
 hear('train', (data: Advanced) =>
   batch(() => {
-    if (state.peek() === 'none') return;
+    if (state.peek() !== 'running' && state.peek() !== 'paused') return; // of the training before
     now.value = data;
-    losses.value = [...losses.peek(), ...data.losses];
+    losses.value = [...losses.peek().slice(0, data.epoch - data.losses.length), ...data.losses];
     if (data.done) {
       state.value = 'done';
       void loadModels(); // it is a model for the other benches now
     }
   }),
 );
-hear('train_look', (data: Looked) => (seen.value = data));
+hear('train_look', (data: Looked) => (state.peek() === 'starting' ? undefined : (seen.value = data)));
 hear('train_failed', (data: Failure) =>
   batch(() => {
     failure.value = data;
@@ -107,7 +110,7 @@ function Loss({ of }: { of: Started }) {
     x: losses.value.map((_, i) => i + 1),
     series: [{ label: t('loss'), values: losses.value, colour: 'accent' }],
     xLabel: t('fact_epoch'),
-    height: 260,
+    height: 300,
     logY: true,
     label: t(of.loss_unit === 'book' ? 'lossBook' : 'lossToken'),
   };
@@ -131,62 +134,112 @@ function Attention({ of }: { of: Looked }) {
   );
 }
 
-export function TrainingHere() {
-  useEffect(() => {
-    const stop = (event: DragEvent) => event.preventDefault();
-    const take = (event: DragEvent) => {
-      event.preventDefault();
-      const file = event.dataTransfer?.files[0];
-      if (file) void drop(file);
-    };
-    addEventListener('dragover', stop);
-    addEventListener('drop', take);
-    return () => {
-      removeEventListener('dragover', stop);
-      removeEventListener('drop', take);
-    };
-  }, []);
+/** Opens another bench with the model that was trained here. */
+function KeptIn({ name }: { name: string }) {
+  const open = (where: string) => {
+    preset(where, { model: name });
+    bench.value = where;
+  };
+  const benches = kind.value === 'd2l-transformer' ? (['translate', 'heads', 'transformer'] as const) : (['translate'] as const);
+  return (
+    <p class="soft">
+      {t('keptModel', { name })}{' '}
+      {benches.map((where) => (
+        <button type="button" class="plain" onClick={() => open(where)}>
+          {t(`bench_${where}`)}
+        </button>
+      ))}
+    </p>
+  );
+}
+
+function Words({ of, seen: looked }: { of: Started; seen: Looked }) {
+  return (
+    <section class="card" aria-label={t('writesNow', { epoch: looked.epoch })} data-figure="translations">
+      <header>
+        <h2>{t('writesNow', { epoch: looked.epoch })}</h2>
+      </header>
+      <ul class="translations">
+        {looked.sentences.map((one, i) => {
+          const wanted = of.sentences[i]?.reference;
+          const right = one.translation === wanted;
+          return (
+            <li class={right ? 'right' : ''}>
+              <button type="button" class="link" aria-pressed={shown.value === i} onClick={() => (shown.value = i)}>
+                {one.text}
+              </button>{' '}
+              → <b>{one.translation || t('nothingYet')}</b> {right ? <span title={t('isRight')}>✓</span> : <span class="soft">{t('shouldBe', { text: wanted ?? '' })}</span>}
+            </li>
+          );
+        })}
+      </ul>
+    </section>
+  );
+}
+
+/** A running training of the book's models. */
+function Sequence() {
   const begun = started.value;
   const last = now.value;
-  const transformer = s.kind.value === 'd2l-transformer';
+  const loss = losses.value.length ? losses.value[losses.value.length - 1] : last?.loss;
   return (
-    <section class="card here" aria-label={t('trainHere')}>
-      <header><h2>{t('trainHere')}</h2></header>
-      <div class="controls top">
-        <Select label={t('model')} value={s.kind.value} options={[{ value: 'd2l-transformer', label: t('bookTransformer') }, { value: 'd2l-bahdanau', label: t('bookBahdanau') }]} set={(value) => (s.kind.value = value)} />
-        <Slider label={t('seed')} value={s.seed.value} low={1} high={20} step={1} show={String(s.seed.value)} set={(n) => (s.seed.value = n)} />
-        <Slider label={t('fact_rate')} value={s.rate.value} low={0.0001} high={0.05} log set={(n) => (s.rate.value = n)} />
-        {transformer && <Choice label={t('whichHeads')} value={s.heads.value} options={[1, 2, 4, 8]} set={(n) => (s.heads.value = n)} />}
-        {transformer && <Select label={t('encoding')} value={s.positions.value} options={['sinusoidal', 'none', 'learned', 'rotary', 'relative', 'alibi'].map((value) => ({ value, label: t(`positions_${value}` as Key) }))} set={(value) => (s.positions.value = value)} />}
-        <button type="button" class="primary" disabled={state.value === 'starting'} onClick={() => void begin()}>{t(state.value === 'none' ? 'startTraining' : 'startAnew')}</button>
-        {(state.value === 'running' || state.value === 'paused') && <button type="button" onClick={() => void hold(state.value === 'running')}>{t(state.value === 'running' ? 'pauseTraining' : 'resumeTraining')}</button>}
-        {state.value === 'done' && begun && <span class="soft">{t('keptModel', { name: begun.name })}</span>}
-      </div>
-      <p class="soft">{dropped.value ? t('dataDropped', { file: dropped.value }) : t('dataHere')}</p>
+    <>
       {failure.value && <Failed failure={failure.value} />}
       {state.value === 'starting' && <Waiting height={80} />}
+      {state.value === 'none' && !failure.value && <Empty><p>{rich('notStarted')}</p></Empty>}
       {begun && (
         <>
           <div class="live" data-state={state.value}>
             <progress max={begun.steps} value={last?.step ?? 0} aria-label={t('progress')} />{' '}
-            <span class="num">{t('trainingLine', { epoch: last?.epoch ?? 0, epochs: begun.epochs, loss: last ? num(losses.value.length ? losses.value[losses.value.length - 1] : last.loss, 4) : '', speed: Math.round(last?.per_second ?? 0) })}</span>
+            <span class="num">{t('trainingLine', { epoch: last?.epoch ?? 0, epochs: begun.epochs, loss: loss === undefined ? '–' : num(loss, 3), speed: Math.round(last?.per_second ?? 0) })}</span>
           </div>
+          {state.value === 'done' && <KeptIn name={begun.name} />}
           <div class="pair">
             <Loss of={begun} />
-            {seen.value ? <Attention of={seen.value} /> : <Waiting height={260} />}
+            <div class="stack">
+              {seen.value && <Words of={begun} seen={seen.value} />}
+              {seen.value ? <Attention of={seen.value} /> : <Waiting height={260} line={t('firstLook')} />}
+            </div>
           </div>
-          {seen.value && (
-            <ul class="translations">
-              {seen.value.sentences.map((one, i) => (
-                <li>
-                  <button type="button" class="link" aria-pressed={shown.value === i} onClick={() => (shown.value = i)}>{one.text}</button> → <b>{one.translation}</b>{' '}
-                  <span class="soft">{one.translation === begun.sentences[i]?.reference ? '✓' : begun.sentences[i]?.reference}</span>
-                </li>
-              ))}
-            </ul>
-          )}
         </>
       )}
-    </section>
+    </>
+  );
+}
+
+const kinds = [
+  { value: 'nadaraya-watson', label: 'bookWidth' },
+  { value: 'd2l-bahdanau', label: 'bookBahdanau' },
+  { value: 'd2l-transformer', label: 'bookTransformer' },
+] as const;
+
+export function TrainingHere() {
+  const width = kind.value === 'nadaraya-watson';
+  const busy = state.value === 'running' || state.value === 'paused';
+  return (
+    <>
+      <section class="controls top" aria-label={t('trainHere')}>
+        <Select label={t('whatToTrain')} value={kind.value} options={kinds.map(({ value, label }) => ({ value: value as string, label: t(label) }))} set={(value) => batch(() => { s.kind.value = value; s.rate.value = s.epochs.value = 0; })} />
+        <Slider label={t('seed')} value={s.seed.value} low={0} high={20} step={1} show={String(s.seed.value)} set={(n) => (s.seed.value = n)} />
+        <Slider label={t('fact_rate')} value={rate.value} low={width ? 0.01 : 0.0001} high={width ? 50 : 0.05} log set={(n) => (s.rate.value = n)} />
+        <Slider label={t('epochsToTrain')} value={epochs.value} low={1} high={width ? 50 : 400} step={1} show={String(epochs.value)} set={(n) => (s.epochs.value = n)} />
+        {kind.value === 'd2l-transformer' && <Choice label={t('headCount')} value={s.heads.value} options={[1, 2, 4, 8]} set={(n) => (s.heads.value = n)} />}
+        {kind.value === 'd2l-transformer' && <Select label={t('encoding')} value={s.positions.value} options={['sinusoidal', 'none', 'learned', 'rotary', 'relative', 'alibi'].map((value) => ({ value, label: t(`positions_${value}` as Key) }))} set={(value) => (s.positions.value = value)} />}
+        {!width && (
+          <>
+            <button type="button" class="plain strong" disabled={state.value === 'starting'} onClick={() => void begin()}>
+              {t(state.value === 'none' ? 'startTraining' : 'startAnew')}
+            </button>
+            {busy && (
+              <button type="button" class="plain" onClick={() => void hold(state.value === 'running')}>
+                {t(state.value === 'running' ? 'pauseTraining' : 'resumeTraining')}
+              </button>
+            )}
+          </>
+        )}
+      </section>
+      {!width && <p class="soft">{dropped.value ? t('dataFrom', { file: dropped.value }) : t('dataHere')}</p>}
+      {width ? <LearnedWidth /> : <Sequence />}
+    </>
   );
 }

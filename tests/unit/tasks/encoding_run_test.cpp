@@ -20,7 +20,9 @@ namespace {
 
 const std::string kGolden = std::string(QKV_SOURCE_DIR) + "/tests/golden/pretrained/";
 const std::string kLabelled =
-    "The cat is asleep\tanimal\ntwo DOGS read the red book and they sing in the house\tperson\n猫 sees, a fish!\tthing\n";
+    "The cat is asleep\tanimal\n"
+    "two DOGS read the red book and they sing in the house\tperson\n"
+    "猫 sees, a fish!\tthing\n";
 
 std::string written(const qkv_test::TempFolder& folder, const std::string& name, const std::string& content) {
   std::ofstream(folder.path() + "/" + name) << content;

@@ -79,7 +79,7 @@ target_link_options(engine PRIVATE -O1 --profiling-funcs ${QKV_WASM_LINK} -sMAXI
   -sEXPORTED_FUNCTIONS=_qkv_ask,_qkv_status,_qkv_scan,_qkv_catalogue,_malloc,_free -sEXPORTED_RUNTIME_METHODS=ccall,FS)
 find_program(WASM_OPT wasm-opt REQUIRED)
 add_custom_command(OUTPUT engine.small.wasm DEPENDS engine
-  COMMAND ${WASM_OPT} -Oz --strip-debug --strip-producers --enable-simd --enable-exception-handling --enable-bulk-memory
+  COMMAND ${WASM_OPT} -Oz -ocimfs 10 -aimfs 2 --strip-debug --strip-producers --enable-simd --enable-exception-handling --enable-bulk-memory
           --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals engine.wasm -o engine.small.wasm)
 add_custom_target(page_engine ALL DEPENDS engine.small.wasm)
 

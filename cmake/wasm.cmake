@@ -21,7 +21,7 @@ set(QKV_WASM_LEFT_OUT "core/parallel" "ranks/.*" "plot/(png|save|terminal.*|text
   "data/(subwords|subword_check|pretrained_tokenizer|byte_pairs|llama_codecs|marian_codec|piece_table|token_.*|tokenizer_.*)"
   "data/(unigram|vocabulary_codecs|word_piece|added_tokens|young_characters|image_files)" "tasks/pretrained/.*" "tasks/.*leaks"
   "tasks/vision/(run|task)" "eval/(bleu|bleu_tokenizers|chrf|metrics|significance|unicode|ngrams)"
-  "report/(pretrained|scores|scaling|alignments)" "serve/(http|server|page|page_file|bench_models|site|trainer|gate|recorded|events)" "wasm/(door|speed)")
+  "report/(pretrained|scores|scaling|alignments)" "serve/(http|server|page|page_file|bench_models|site|trainer|gate|recorded|events)" "wasm/door")
 file(GLOB_RECURSE QKV_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/qkv/*.cpp)
 list(FILTER QKV_SOURCES EXCLUDE REGEX "/src/qkv/(cli|labs)/")
 foreach(name IN LISTS QKV_WASM_LEFT_OUT)
@@ -84,7 +84,7 @@ add_custom_command(OUTPUT engine.small.wasm DEPENDS engine
 add_custom_target(page_engine ALL DEPENDS engine.small.wasm)
 
 # The speed table of qkv bench under Node (web/engine/speed.mjs).
-add_executable(speed EXCLUDE_FROM_ALL src/qkv/wasm/speed.cpp src/qkv/cli/bench_lines.cpp src/qkv/cli/bench_models.cpp)
+add_executable(speed EXCLUDE_FROM_ALL bench/page/speed.cpp src/qkv/cli/bench_lines.cpp src/qkv/cli/bench_models.cpp)
 target_link_libraries(speed PRIVATE qkv_inside)
 target_link_options(speed PRIVATE -O1 ${QKV_WASM_LINK} -sMAXIMUM_MEMORY=2147483648 -sENVIRONMENT=node -sEXIT_RUNTIME=1)
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "qkv/kernels/dropout.h"
@@ -16,7 +17,9 @@ namespace {
 // Memory for the elements, four bytes each; a shape may have more elements than a size in bytes can express.
 Buffer take_words(const Shape& shape) {
   check(shape.numel() <= int64_t{1} << 60, "[tensor] too many elements: ", shape);
-  return Buffer::take(static_cast<size_t>(shape.numel()) * 4);
+  const uint64_t bytes = static_cast<uint64_t>(shape.numel()) * 4;
+  check(bytes <= std::numeric_limits<size_t>::max() / 2, "[buffer] ", bytes, " bytes are more than any machine has");
+  return Buffer::take(static_cast<size_t>(bytes));
 }
 
 thread_local bool shapes_only = false;

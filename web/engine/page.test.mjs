@@ -33,7 +33,7 @@ const deeds = {
     path: '/classify',
     act: async (f, page) => {
       const box = await f.locator('canvas.pad').boundingBox();
-      await f.click('text=Clear');
+      await f.getByRole('button', { name: 'Empty', exact: true }).click();
       for (const [x0, y0, x1, y1] of [[0.2, 0.2, 0.8, 0.8], [0.8, 0.2, 0.2, 0.8]]) {
         await page.mouse.move(box.x + x0 * box.width, box.y + y0 * box.height);
         await page.mouse.down();

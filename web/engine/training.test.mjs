@@ -32,7 +32,7 @@ test('the learned width follows every setting at once, with the numbers of the p
   const before = await frame.getAttribute('[data-w]', 'data-w');
   await frame.locator('section.controls input[type=range]').first().press('ArrowRight'); // another seed
   await frame.waitForFunction((before) => document.querySelector('[data-w]').dataset.w !== before, before);
-  assert.equal(await frame.locator('[data-figure=mapAfter] canvas').count(), 1);
+  assert.ok((await frame.locator('[data-figure=mapAfter] canvas').count()) > 0);
   await page.context().close();
 });
 
@@ -42,15 +42,20 @@ test('Bahdanau learns; a pause holds it, and it resumes', { timeout: 180_000 }, 
   await reaches(frame, 2);
   const early = await lossOf(frame);
   await frame.click('text=Pause');
-  await frame.waitForTimeout(500);
-  const held = await epochOf(frame);
+  // A slice that is under way ends first; then nothing moves.
+  let held = -1;
+  for (let i = 0; i < 20 && held !== (await epochOf(frame)); ++i) {
+    held = await epochOf(frame);
+    await frame.waitForTimeout(700);
+  }
   await frame.waitForTimeout(700);
   assert.equal(await epochOf(frame), held);
+  assert.ok(held < 40);
   await frame.click('text=Resume');
   await frame.waitForSelector('[data-state=done]');
   assert.ok((await lossOf(frame)) < 0.8 * early, `${early} to ${await lossOf(frame)}`);
   assert.equal(await frame.locator('[data-figure=translations] li').count(), 4);
-  assert.equal(await frame.locator('[data-figure=attention] canvas').count(), 1);
+  assert.ok((await frame.locator('[data-figure=attention] canvas').count()) > 0);
   // It is a model of the other benches now.
   await frame.click('p.soft button:has-text("Translate")');
   const { body } = await last(frame, '/translate');

@@ -5,6 +5,7 @@
 
 #include "qkv/serve/call.h"
 #include "qkv/serve/map_session.h"
+#include "qkv/tensor/out_of_memory.h"
 
 namespace qkv::serve {
 namespace {
@@ -210,6 +211,7 @@ ApiAnswer Api::answer(const ApiRequest& request) {
 ApiAnswer Api::answer_plainly(const ApiRequest& request) {
   Language language = request.language;
   const auto say = [&](const Text& text) { return text.in(language); };
+  const auto no_memory = [&] { return failed(503, say(tr("there is not enough memory for this request"))); };
   const auto query = parse_query(request.query);
   if (const auto word = query.find("lang"); word != query.end() && word->second == "zh") language = Language::zh;
   if (too_deep(request.body))
@@ -247,10 +249,12 @@ ApiAnswer Api::answer_plainly(const ApiRequest& request) {
     out = failed(409, "superseded");
   } catch (const Refused& e) {
     out = failed(e.status(), say(e.message()), say(e.hint()));
+  } catch (const OutOfMemory&) {
+    out = no_memory();
   } catch (const Error& e) {
     out = failed(400, say(e.message()), say(e.hint()));
   } catch (const std::bad_alloc&) {
-    out = failed(503, say(tr("there is not enough memory for this request")));
+    out = no_memory();
   } catch (const std::exception& e) {
     out = failed(500, e.what());
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "qkv/core/check.h"
+#include "qkv/tensor/out_of_memory.h"
 
 namespace qkv {
 namespace {
@@ -83,7 +84,7 @@ struct PoolCore {
     void* memory = std::aligned_alloc(64, Buffer::kHeader + (class_bytes(c) + 63) / 64 * 64);
     if (!memory) {
       --outside;
-      fail("[buffer] out of memory: could not allocate ", bytes_wanted, " bytes");
+      throw OutOfMemory(text("[buffer] out of memory: could not allocate ", bytes_wanted, " bytes"));
     }
     ++misses;
     bytes += static_cast<int64_t>(class_bytes(c));
@@ -185,7 +186,7 @@ Buffer Buffer::take(size_t bytes) {
 Buffer Buffer::holding(std::shared_ptr<const void> owner) {
   using Owner = std::shared_ptr<const void>;
   void* memory = std::aligned_alloc(64, kHeader + (sizeof(Owner) + 63) / 64 * 64);
-  check(memory != nullptr, "[buffer] out of memory");
+  if (!memory) throw OutOfMemory(text("[buffer] out of memory"));
   Buffer buffer;
   buffer.block_ = new (memory) Block{};
   buffer.block_->owners.store(1, std::memory_order_relaxed);

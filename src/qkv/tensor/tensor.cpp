@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "qkv/kernels/dropout.h"
+#include "qkv/tensor/out_of_memory.h"
 #include "qkv/tensor/present.h"
 
 namespace qkv {
@@ -18,7 +19,8 @@ namespace {
 Buffer take_words(const Shape& shape) {
   check(shape.numel() <= int64_t{1} << 60, "[tensor] too many elements: ", shape);
   const uint64_t bytes = static_cast<uint64_t>(shape.numel()) * 4;
-  check(bytes <= std::numeric_limits<size_t>::max() / 2, "[buffer] ", bytes, " bytes are more than any machine has");
+  if (bytes > std::numeric_limits<size_t>::max() / 2)
+    throw OutOfMemory(text("[buffer] ", bytes, " bytes are more than any machine has"));
   return Buffer::take(static_cast<size_t>(bytes));
 }
 

@@ -20,7 +20,7 @@ add_compile_definitions(FMT_HEADER_ONLY=1 UTF8PROC_STATIC)
 set(QKV_WASM_LEFT_OUT "core/parallel" "ranks/.*" "plot/(png|save|terminal.*|text_canvas)" "io/(gzip|zip|png|yaml_events)"
   "data/(subwords|subword_check|pretrained_tokenizer|byte_pairs|llama_codecs|marian_codec|piece_table|token_.*|tokenizer_.*)"
   "data/(unigram|vocabulary_codecs|word_piece|added_tokens|young_characters|image_files)" "tasks/pretrained/.*" "tasks/.*leaks"
-  "tasks/vision/(run|task)" "eval/(bleu|bleu_tokenizers|chrf|metrics|significance|unicode|ngrams)"
+  "tasks/(vision|encoding)/(run|task)" "tasks/encoding/data" "eval/(bleu|bleu_tokenizers|chrf|metrics|significance|unicode|ngrams)"
   "report/(pretrained|scores|scaling|alignments)" "serve/(http|server|page|page_file|bench_models|site|trainer|gate|recorded|events)" "wasm/door")
 file(GLOB_RECURSE QKV_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/qkv/*.cpp)
 list(FILTER QKV_SOURCES EXCLUDE REGEX "/src/qkv/(cli|labs)/")

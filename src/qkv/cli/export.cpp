@@ -31,6 +31,8 @@ class Export : public Command {
     if (model_.empty()) throw UsageError(tr("the option --model DIR is missing"));
     if (output_.empty()) throw UsageError(tr("the option -o DIR is missing"));
     const Exported done = export_model(model_, output_, format_);
+    if (!done.left_out.empty())
+      global.note(tr("not written, because qkv does not compute with it: {names}", "names"_a = listed(done.left_out)));
     if (json_)
       fmt::print("{}\n", nlohmann::ordered_json{{"folder", output_},
                                                 {"architecture", name_of(done.architecture)},

@@ -38,10 +38,9 @@ void say_loaded(const TrainingStart* start, const Global& global) {
                                        "more"_a = names.size() - kShown, "file"_a = kStartFile);
   };
   if (const auto& names = start->weights.fresh; !names.empty())
-    global.note(tr("new, with random values, because {folder} lacks them: {names}", "folder"_a = start->folder,
-                   "names"_a = shown(names)));
+    global.note(tr("new, with random values: {names}", "names"_a = shown(names)));
   if (const auto& names = start->weights.dropped; !names.empty())
-    global.note(tr("dropped, because the model lacks them: {names}", "names"_a = shown(names)));
+    global.note(tr("dropped: {names}", "names"_a = shown(names)));
 }
 
 void note_warmup(const TrainingConfig& training, int64_t updates, const Global& global) {

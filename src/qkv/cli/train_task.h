@@ -8,6 +8,7 @@
 
 #include "qkv/cli/command.h"
 #include "qkv/run/trainer.h"
+#include "qkv/tasks/encoding/config.h"
 #include "qkv/tasks/language/config.h"
 #include "qkv/tasks/pretrained/start.h"
 #include "qkv/tasks/translation/config.h"
@@ -38,11 +39,13 @@ struct TrainRequest {
 std::unique_ptr<TrainTask> train_task(const TranslationConfig& config, const TrainRequest& request);
 std::unique_ptr<TrainTask> train_task(const LanguageConfig& config, const TrainRequest& request);
 std::unique_ptr<TrainTask> train_task(const VisionConfig& config, const TrainRequest& request);
+std::unique_ptr<TrainTask> train_task(const EncodingConfig& config, const TrainRequest& request);
 
 /// Refuses a configuration that cannot be trained as it is, with the option to give; before anything is read.
 void check_train_options(const TranslationConfig& config);
 void check_train_options(const LanguageConfig& config);
 void check_train_options(const VisionConfig& config);
+void check_train_options(const EncodingConfig& config);
 
 /// The word quoted for a shell, if necessary.
 std::string shell_word(const std::string& word);

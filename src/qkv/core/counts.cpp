@@ -13,6 +13,7 @@ Text layer_count(uint64_t n) { return n == 1 ? tr("1 layer") : tr("{layers} laye
 Text line_count(uint64_t n) { return n == 1 ? tr("1 line") : tr("{lines} lines", "lines"_a = grouped(n)); }
 Text link_count(uint64_t n) { return n == 1 ? tr("1 link") : tr("{links} links", "links"_a = grouped(n)); }
 Text pair_count(uint64_t n) { return n == 1 ? tr("1 pair") : tr("{pairs} pairs", "pairs"_a = grouped(n)); }
+Text text_count(uint64_t n) { return n == 1 ? tr("1 text") : tr("{texts} texts", "texts"_a = grouped(n)); }
 Text token_count(uint64_t n) { return n == 1 ? tr("1 token") : tr("{tokens} tokens", "tokens"_a = grouped(n)); }
 Text update_count(uint64_t n) { return n == 1 ? tr("1 update") : tr("{updates} updates", "updates"_a = grouped(n)); }
 

@@ -16,6 +16,7 @@ Text layer_count(uint64_t layers);
 Text line_count(uint64_t lines);
 Text link_count(uint64_t links);
 Text pair_count(uint64_t pairs);
+Text text_count(uint64_t texts);
 Text token_count(uint64_t tokens);
 Text update_count(uint64_t updates);
 

@@ -135,11 +135,12 @@ std::vector<uint8_t> planes_of(const Picture& p) {
 ImageSize size_of(const Picture& p) { return {p.channels, p.height, p.width}; }
 
 // A picture as it is kept until it is known whether the set has colour: grey with one channel where possible.
-Picture reduced(Picture p, int64_t side) {
+Picture reduced(Picture p, const PictureOptions& options) {
   const ImageSize from = size_of(p);
+  const int64_t side = options.side;
   const ImageSize to{has_colour(p) ? 3 : 1, side > 0 ? side : p.height, side > 0 ? side : p.width};
   if (from == to) return p;
-  const std::vector<uint8_t> planes = converted(planes_of(p), from, to);
+  const std::vector<uint8_t> planes = converted(planes_of(p), from, to, options.filter);
   Picture out{to.height, to.width, to.channels, std::vector<uint8_t>(planes.size())};
   const int64_t plane = to.height * to.width;
   for (int64_t i = 0; i < plane; ++i)
@@ -238,7 +239,7 @@ ImageSet from_pictures(std::span<const Picture> pictures, std::span<const std::s
                      "name"_a = names[i], "height"_a = p.height, "width"_a = p.width, "first"_a = names[0],
                      "first_height"_a = first.height, "first_width"_a = first.width),
                   tr("--image-size N brings all pictures to N x N pixels"));
-    out.add(converted(planes_of(p), size_of(p), out.size));
+    out.add(converted(planes_of(p), size_of(p), out.size, options.filter));
   }
   return out;
 }
@@ -253,7 +254,7 @@ ImageSet read_class_folder(const std::string& folder, const PictureOptions& opti
     const size_t before = pictures.size();
     for (const fs::path& file : sorted_entries(inside)) {
       if (!ends_in_png(file)) continue;
-      pictures.push_back(reduced(read_png(file.string()), options.side));
+      pictures.push_back(reduced(read_png(file.string()), options));
       names.push_back(file.string());
       labels.push_back(static_cast<int32_t>(classes.size()));
       bytes += pictures.back().pixels.size();

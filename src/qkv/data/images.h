@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "qkv/core/api.h"
@@ -56,10 +57,15 @@ std::string labels_beside(const std::string& images);
 /// Writes both files.
 void write_idx(const ImageSet& set, const std::string& images, const std::string& labels);
 
+/// How an image of another size is computed: by Pillow's filters of these names.
+enum class ImageFilter { bilinear, bicubic };
+constexpr std::array<std::string_view, 2> names(ImageFilter) { return {"bilinear", "bicubic"}; }
+
 /// How pictures become images of one size.
 struct PictureOptions {
   int64_t side = 0;      // stretched to side x side pixels; 0: all must have the same size
   int64_t channels = 0;  // 0: 3 if any picture has colour, else 1
+  ImageFilter filter = ImageFilter::bilinear;
 };
 /// Pictures as one set, without labels; `names` are for errors.
 ImageSet from_pictures(std::span<const Picture> pictures, std::span<const std::string> names,
@@ -76,8 +82,6 @@ ImageSet read_mnist_folder(const std::string& folder, MnistPart part);
 /// without it.
 ImageSet fashion_mnist(MnistPart part);
 
-/// How an image of another size is computed: by Pillow's filters of these names.
-enum class ImageFilter { bilinear, bicubic };
 /// The image at another size, as Pillow has it to the bit, which for bilinear is what torchvision's Resize does with
 /// such images. Colours become grey by the weights of ITU-R 601, and grey becomes three equal channels.
 std::vector<uint8_t> converted(std::span<const uint8_t> image, const ImageSize& from, const ImageSize& to,

@@ -218,6 +218,32 @@ Setting number_setting(const std::string& block, const std::string& key, const T
           [&value] { return shortest(value); }};
 }
 
+// Numbers between blanks.
+template <class Number, class Limit>
+Setting list_setting(const std::string& block, const std::string& key, const Text& help, std::vector<Number>& value,
+                     Limit low, Limit high) {
+  return {block,
+          key,
+          help,
+          "NUMBERS",
+          {},
+          [&value, low, high](const std::string& v, const std::string& where) -> Setting::Assign {
+            std::vector<Number> read;
+            std::istringstream words(v);
+            for (std::string word; words >> word;) {
+              const auto number = parse_between(word, low, high);
+              if (!number) refuse_value(where, word, expected_between(low, high));
+              read.push_back(static_cast<Number>(*number));
+            }
+            return [&value, read] { value = read; };
+          },
+          [&value] {
+            std::string words;
+            for (const Number one : value) words += (words.empty() ? "" : " ") + shortest(one);
+            return value.size() == 1 ? words : yaml_scalar(words);
+          }};
+}
+
 template <class Number, class Limit>
 Setting open_setting(const std::string& block, const std::string& key, const Text& help, std::optional<Number>& value,
                      const Open& open, Limit low, Limit high) {
@@ -290,26 +316,12 @@ void Settings::add(const std::string& block, const std::string& key, const Text&
 
 void Settings::add(const std::string& block, const std::string& key, const Text& help, std::vector<int32_t>& value,
                    int32_t low, int32_t high) {
-  add({block,
-       key,
-       help,
-       "NUMBERS",
-       {},
-       [&value, low, high](const std::string& v, const std::string& where) -> Setting::Assign {
-         std::vector<int32_t> read;
-         std::istringstream words(v);
-         for (std::string word; words >> word;) {
-           const auto number = parse_whole_number(word, low, high);
-           if (!number) refuse_value(where, word, expected_whole_number(low, high));
-           read.push_back(static_cast<int32_t>(*number));
-         }
-         return [&value, read] { value = read; };
-       },
-       [&value] {
-         std::string words;
-         for (const int32_t one : value) words += (words.empty() ? "" : " ") + std::to_string(one);
-         return yaml_scalar(words);
-       }});
+  add(list_setting(block, key, help, value, int64_t{low}, int64_t{high}));
+}
+
+void Settings::add(const std::string& block, const std::string& key, const Text& help, std::vector<double>& value,
+                   double low, double high) {
+  add(list_setting(block, key, help, value, low, high));
 }
 
 void Settings::add_choice(const std::string& block, const std::string& key, const Text& help,

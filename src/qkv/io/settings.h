@@ -57,6 +57,9 @@ class Settings {
   /// A list of whole numbers: "3 17".
   void add(const std::string& block, const std::string& key, const Text& help, std::vector<int32_t>& value, int32_t low,
            int32_t high);
+  /// A list of numbers: "0.4 0.5 0.6".
+  void add(const std::string& block, const std::string& key, const Text& help, std::vector<double>& value, double low,
+           double high);
   /// One of the offered values of an enum, by name.
   template <Named E>
   void add(const std::string& block, const std::string& key, const Text& help, E& value,

@@ -123,6 +123,13 @@ HWY_INLINE TilesFunction TilesOf(int64_t rows, int64_t vectors) {
   return vectors == 8 ? Tiles<kLayout, 1, 8> : table[rows - 1][vectors - 1];
 }
 
+// Prefetches `kBytes` bytes into L2: they are read much later. Not a lambda, see PrefetchRows.
+template <int kBytes>
+HWY_INLINE void PrefetchBytes(const float* first) {
+#pragma GCC unroll 8
+  for (int i = 0; i < kBytes; i += 64) __builtin_prefetch(first + i / sizeof(float), 0, 2);
+}
+
 // kRows rows of op(A) against B^T without packing: with few rows a packed panel is not read often enough to pay off.
 // kGroups groups of columns run side by side, so that one row's chains of additions hide each other's latency.
 template <Layout kLayout, int kRows, int kGroups>
@@ -132,12 +139,19 @@ HWY_INLINE void FewRowsGroup(const GemmCall& c, int64_t j, int64_t depth) {
                 k_stride = kLayout == Layout::row_major ? 1 : c.lda;
   const float* column[kGroups][kLanes];
   for (int g = 0; g < kGroups; ++g) ColumnPointers(c.B, c.ldb, j + g * kLanes, c.N, column[g]);
+  // A group reads many columns side by side, more than the processor follows on its own. So it fetches the columns of
+  // the next group meanwhile, in the order of memory.
+  constexpr int kStepFloats = kGroups * kLanes * 4;
+  const bool far = c.ldb == c.K && c.N * c.K > kFarFloats;
+  const float* soon = c.B + (j + kGroups * kLanes) * c.ldb;
   for (int64_t p = 0; p < c.K; p += depth) {
     const int64_t end = std::min(p + depth, c.K);
     Tile<kRows, kGroups> tile;
     tile.Clear();
     int64_t k = p;
     for (; k + 4 <= end; k += 4) {
+      if (far) PrefetchBytes<kStepFloats * sizeof(float)>(soon);
+      soon += kStepFloats;
       Vec b[kGroups][4];
       Unrolled<kGroups>([&](int g) HWY_ATTR { LoadTransposed(d, column[g], k, b[g]); });
       Unrolled<4>([&](int i) HWY_ATTR {

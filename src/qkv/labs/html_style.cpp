@@ -17,14 +17,14 @@ body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.6 sys
   "Noto Sans CJK SC", sans-serif; }
 .layout { display: grid; grid-template-columns: 19rem minmax(0, 52rem); gap: 0 3rem; max-width: 78rem; margin: 0 auto; }
 main { padding: 2rem 1.25rem 5rem; }
-nav { position: sticky; top: 0; height: 100vh; overflow-y: auto; padding: 1rem .5rem 2rem 1.25rem; font-size: .88rem;
+nav { position: sticky; top: 0; height: 100vh; overflow-y: auto; padding: 0 .5rem 2rem 1.25rem; font-size: .88rem;
   line-height: 1.4; border-right: 1px solid var(--line); }
 nav a { color: inherit; text-decoration: none; } nav a:hover { text-decoration: underline; }
 nav summary { padding: .2rem 0; } nav ul { list-style: none; margin: 0 0 .4rem; padding-left: 1.1rem; }
 nav li { padding: .12rem 0; } nav li a, nav .alone { color: var(--soft); } nav .alone { display: block;
   padding: .2rem 0 .2rem 1.1rem; color: var(--ink); }
 nav details.here > summary a { color: var(--mark); font-weight: 600; }
-.buttons { display: flex; flex-wrap: wrap; gap: .35rem; margin-bottom: .3rem; padding-bottom: .5rem; position: sticky;
+.buttons { display: flex; flex-wrap: wrap; gap: .35rem; margin-bottom: .3rem; padding: 1rem 0 .5rem; position: sticky;
   top: 0; background: var(--page); }
 button { font: inherit; font-size: .85rem; padding: .15rem .6rem; color: var(--ink); background: var(--box);
   border: 1px solid var(--line); border-radius: 5px; cursor: pointer; }
@@ -39,7 +39,7 @@ code { background: var(--box); padding: .1em .3em; border-radius: 4px; font-size
 table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
 th, td { padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top;
   font-variant-numeric: tabular-nums; }
-.wide td { font-size: .9rem; } .wide td:first-child { white-space: nowrap; }
+.wide code { overflow-wrap: break-word; } .wide td { font-size: .9rem; } .wide td:first-child { white-space: nowrap; }
 figure { margin: 1.5rem 0; }
 figure > div { width: fit-content; max-width: 100%; margin: 0 auto; background: #fff; border: 1px solid var(--line);
   border-radius: 6px; padding: .5rem; overflow-x: auto; }

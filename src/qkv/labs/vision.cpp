@@ -31,7 +31,7 @@ VisionConfig configuration(uint64_t seed) {
   c.data.image_size = kSide;
   c.data.picture_count = 3000;
   c.data.picture_seed = static_cast<int64_t>(seed);
-  c.data.mean = c.data.deviation = 0.25;
+  c.data.mean = c.data.deviation = {0.25};
   c.model = {.patch = kPatch, .hidden = 48, .ffn = 96, .heads = 4, .layers = 2};
   c.model.dropout = c.model.embedding_dropout = 0;
   c.training.epochs = 10;

@@ -20,6 +20,14 @@ inline void make_room(Tensor& x, int64_t used, int64_t wanted, int64_t width) {
   x = std::move(more);
 }
 
+/// Row i moves to row to[i] <= i, unless that is negative. The rows in use are all in `to`.
+inline void move_rows(Tensor& x, std::span<const int32_t> to, int64_t width) {
+  make_room(x, std::ssize(to), std::ssize(to), width);
+  for (size_t i = 0; i < to.size(); ++i)
+    if (to[i] >= 0 && to[i] != static_cast<int32_t>(i))
+      std::copy_n(x.ptr() + static_cast<int64_t>(i) * width, width, x.mutable_ptr() + to[i] * width);
+}
+
 /// Copies those rows of `from`, (m, width), to the first rows of x.
 inline void keep_rows(Tensor& x, const Tensor& from, std::span<const int32_t> rows) {
   const int64_t width = from.size(1), count = std::ssize(rows);

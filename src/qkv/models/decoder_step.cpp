@@ -20,6 +20,8 @@ namespace qkv {
 namespace {
 
 constexpr double kFlopsPerNanosecond = 60;
+constexpr int64_t kSlotsPerRow = 2;  // slots that are not worth counting
+constexpr int64_t kManyLogits = 1 << 20;
 constexpr int64_t kCachedOutput = 1 << 20;  // floats: an output layer of this size stays in a cache
 
 // Rows per pass of a step: few enough for their activations to stay in L2, many enough to share each load of the
@@ -95,6 +97,40 @@ Places in_pattern(const KeyPattern& pattern, const Places& past) {
     out.counts.push_back(count);
   }
   return out;
+}
+
+// Slots that are in no row's past any more, as of hypotheses that a search gave up, are reused: once they are the
+// majority, the others move together.
+void give_up_slots(DecoderState& state) {
+  const int64_t R = state.rows(), stride = state.longest();
+  if (state.written <= 2 * stride + kSlotsPerRow * R) return;  // a row has no slot twice
+  std::vector<int32_t> place(static_cast<size_t>(state.written), -1);
+  const auto each_used = [&](const auto& f) {
+    for (int64_t r = 0; r < R; ++r)
+      for (int64_t i = 0; i < state.lengths[static_cast<size_t>(r)]; ++i)
+        f(state.slots[static_cast<size_t>(r * stride + i)]);
+  };
+  each_used([&](int32_t slot) { place[static_cast<size_t>(slot)] = 0; });
+  int32_t count = 0;
+  for (int32_t& p : place)
+    if (p == 0) p = count++;
+  if (2 * count > state.written) return;
+  for (size_t i = 0; i < state.self.size(); ++i) {
+    const StepWeights::Block& w = state.weights->blocks[i];
+    move_rows(state.self[i].k, place, w.k.out());
+    move_rows(state.self[i].v, place, w.v.out());
+  }
+  each_used([&](int32_t& slot) { slot = place[static_cast<size_t>(slot)]; });
+  state.written = count;
+}
+
+// Memory for logits (R, V). Large ones are blocks of few sizes: the number of rows falls from step to step, and the pool
+// keeps a block of each size. Pages that are never written cost no memory.
+Tensor logits_of(int64_t R, int64_t V) {
+  if (R * V < kManyLogits) return Tensor::empty({R, V});
+  int64_t room = 1;
+  while (room < R) room *= 4;
+  return Tensor::empty({room * V}).part(0, {R, V});
 }
 
 Step::Step(const TransformerDecoder& decoder, DecoderState& state, const Ids& tokens, const Run& run)
@@ -257,8 +293,9 @@ Tensor TransformerDecoder::step(DecoderState& state, const Ids& tokens, const Ru
   check(last.is_of(output),
         "[transformer] the cache was started by another model, or by this one before its weights moved");
   const TapePause pause;
+  give_up_slots(state);
   Step step(*this, state, tokens, run);
-  Tensor logits = Tensor::empty({R, V});
+  Tensor logits = logits_of(R, V);
   int64_t elements = d * V;
   for (const StepWeights::Block& block : state.weights->blocks) elements += block.elements();
   const double flops = 2.0 * static_cast<double>(R) * static_cast<double>(elements);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "qkv/core/file_pages.h"
 #include "qkv/core/parallel.h"
 #include "qkv/kernels/elementwise.h"
 #include "qkv/kernels/gemm.h"
@@ -14,7 +15,8 @@ namespace {
 
 // A block of columns: its result is still in the cache for the activation, and there are enough for all threads.
 constexpr int64_t kMostColumns = 512, kLeastColumns = 64, kBlocks = 8;
-constexpr double kFlopsPerNanosecond = 60, kBytesPerNanosecond = 25;
+constexpr double kFlopsPerNanosecond = 60, kBytesPerNanosecond = 25, kPackNanoseconds = 0.3;
+constexpr int64_t kColumnsToPack = 32 * kernels::kPanelColumns;
 
 }  // namespace
 
@@ -23,7 +25,18 @@ StepLinear::StepLinear(const Linear& layer, Panels panels)
   const int64_t N = weight_.size(0), K = weight_.size(1);
   if (panels == Panels::no || N * K == 0) return;
   panels_ = Tensor::empty({kernels::packed_floats(N, K)});
-  kernels::pack_right(Transpose::yes, N, K, weight_.ptr(), K, panels_.mutable_ptr());
+  float* const to = panels_.mutable_ptr();
+  // From now on only the panels are read. A part of a mapped file is given back as soon as it is copied, so that both
+  // never take memory together.
+  parallel_ranges(N, kColumnsToPack, kPackNanoseconds * static_cast<double>(N * K), [&](int64_t begin, int64_t end) {
+    const float* from = weight_.ptr() + begin * K;
+    kernels::pack_right(Transpose::yes, end - begin, K, from, K, to + begin * K);
+    give_back_pages(from, static_cast<size_t>((end - begin) * K) * sizeof(float));
+  });
+}
+
+void StepLinear::give_back() const {
+  if (has_panels()) give_back_pages(weight_.ptr(), static_cast<size_t>(weight_.numel()) * sizeof(float));
 }
 
 void StepLinear::operator()(const float* x, int64_t rows, float* y, Activation activation) const {

@@ -26,6 +26,8 @@ class StepLinear {
   /// for all rows, unless rows already are.
   void operator()(const float* x, int64_t rows, float* y, Activation activation = Activation::none) const;
   bool has_panels() const { return panels_.defined(); }
+  /// Gives back the pages of a weight that only the panels are read of, if a file is mapped there.
+  void give_back() const;
   /// (..., in) -> (..., out)
   Tensor operator()(const Tensor& x, Activation activation = Activation::none) const;
 
@@ -62,6 +64,8 @@ struct StepWeights {
   StepWeights(const TransformerDecoder& decoder, StepLinear::Panels panels);
   /// Whether they were made from this decoder, with at least these panels.
   bool serve(const TransformerDecoder& decoder, StepLinear::Panels panels) const;
+  /// The embeddings may share the output layer's matrix: what they have read of it is given back.
+  void give_back() const { output.give_back(); }
 };
 
 }  // namespace qkv

@@ -80,11 +80,13 @@ WordHead::WordHead(const TextEncoderConfig& o, const Rng& rng)
       output(o.blocks.hidden, o.words, rng.at("output")) {}
 
 ClassHead::ClassHead(const TextEncoderConfig& o, int64_t classes, const Rng& rng)
-    : dense(o.blocks.hidden, o.blocks.hidden, rng.at("dense")), output(o.blocks.hidden, classes, rng.at("output")) {}
+    : dense(o.blocks.hidden, o.blocks.hidden, rng.at("dense")),
+      output(o.blocks.hidden, classes, rng.at("output")),
+      dropout(o.blocks.dropout) {}
 
-Tensor ClassHead::operator()(const Tensor& states) const {
+Tensor ClassHead::operator()(const Tensor& states, const Run& run) const {
   const Tensor first = reshape(slice(states, 1, 0, 1), {states.size(0), states.size(2)});
-  return output(dense(first, Activation::tanh));
+  return output(qkv::dropout(dense(first, Activation::tanh), dropout, run.at("dropout")));
 }
 
 }  // namespace qkv

@@ -70,8 +70,10 @@ struct WordHead {
 
   WordHead() = default;
   WordHead(const TextEncoderConfig& config, const Rng& rng);
+  /// The input of the output layer: (..., width) -> (..., width).
+  Tensor features(const Tensor& states) const { return norm(transform(states, activation)); }
   /// (..., width) -> (..., words).
-  Tensor operator()(const Tensor& states) const { return output(norm(transform(states, activation))); }
+  Tensor operator()(const Tensor& states) const { return output(features(states)); }
   void visit(auto&& f) {
     f("transform", transform);
     f("norm", norm);
@@ -79,14 +81,15 @@ struct WordHead {
   }
 };
 
-/// Scores of classes from the state of the first token: output(tanh(dense(state))).
+/// Scores of classes from the state of the first token: output(dropout(tanh(dense(state)))).
 struct ClassHead {
   Linear dense, output;
+  float dropout = 0;
 
   ClassHead() = default;
   ClassHead(const TextEncoderConfig& config, int64_t classes, const Rng& rng);
   /// (B, n, width) -> (B, classes).
-  Tensor operator()(const Tensor& states) const;
+  Tensor operator()(const Tensor& states, const Run& run) const;
   void visit(auto&& f) {
     f("dense", dense);
     f("output", output);

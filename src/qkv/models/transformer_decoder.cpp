@@ -66,6 +66,7 @@ DecoderState TransformerDecoder::start(int64_t rows, const Tensor& states, const
   state.lengths.assign(static_cast<size_t>(rows), 0);
   const auto panels = rows >= kManySentences ? StepLinear::Panels::yes : StepLinear::Panels::no;
   state.weights = ready && ready->serve(*this, panels) ? ready : std::make_shared<const StepWeights>(*this, panels);
+  state.weights->give_back();
   return state;
 }
 

@@ -29,6 +29,7 @@ struct RunFacts {
 RunFacts run_facts(const TranslationConfig& config, const std::string& folder);
 RunFacts run_facts(const VisionConfig& config, const std::string& folder);
 RunFacts run_facts(const LanguageConfig& config, const std::string& folder);
+RunFacts run_facts(const EncodingConfig& config, const std::string& folder);
 
 struct RunReport {
   std::string path;

@@ -34,12 +34,14 @@ void read_weights(const SafetensorsFile& file, const Parameters& parameters) {
   }
 }
 
-LoadedByName load_by_name(const SafetensorsFile& file, const Parameters& parameters) {
+LoadedByName load_by_name(const SafetensorsFile& file, const Parameters& parameters,
+                          const std::set<std::string>& anew) {
   LoadedByName out;
   std::set<std::string> known;
+  const auto loads = [&](const std::string& name) { return file.has(name) && !anew.contains(name); };
   for (const Parameters::Entry& entry : parameters.entries()) {
-    known.insert(entry.name);
-    if (!file.has(entry.name))
+    if (!anew.contains(entry.name)) known.insert(entry.name);
+    if (!loads(entry.name))
       out.fresh.push_back(entry.name);
     else
       require(file.info(entry.name).shape == entry.shape,
@@ -51,7 +53,7 @@ LoadedByName load_by_name(const SafetensorsFile& file, const Parameters& paramet
     if (!known.contains(name) && is_weight(name)) out.dropped.push_back(name);
   for (size_t i = 0; i < parameters.entries().size(); ++i) {
     const std::string& name = parameters.entries()[i].name;
-    if (!file.has(name)) continue;
+    if (!loads(name)) continue;
     const Tensor read = file.tensor(name);
     std::copy_n(read.ptr(), read.numel(), parameters.values(i).mutable_ptr());
   }

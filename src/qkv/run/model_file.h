@@ -2,6 +2,7 @@
 // taken.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,9 @@ struct LoadedByName {
   std::vector<std::string> fresh, dropped;
 };
 /// The weights of a file, by name, into the parameters. A tensor of another shape is refused before anything is read.
-LoadedByName load_by_name(const SafetensorsFile& file, const Parameters& parameters);
+/// Those named in `anew` keep their values.
+LoadedByName load_by_name(const SafetensorsFile& file, const Parameters& parameters,
+                          const std::set<std::string>& anew = {});
 /// Writes the parameters by name.
 void write_weights(const std::string& path, const Parameters& parameters);
 

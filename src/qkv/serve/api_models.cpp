@@ -51,6 +51,11 @@ void add_task(Json& out, const VisionConfig& config, Language language) {
   out["gold"] = false;
 }
 
+void add_task(Json& out, const EncodingConfig& config, Language language) {
+  add_facts(out, config.facts(), language);
+  out["gold"] = false;
+}
+
 }  // namespace
 
 Json model_json(const ShelfModel& model, Language language) {

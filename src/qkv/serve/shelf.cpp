@@ -30,6 +30,12 @@ fs::file_time_type weights_change(const std::string& folder) {
   return fs::last_write_time(run_weights(folder), no);
 }
 
+// What no bench of the page shows.
+void refuse_unshown(const std::string& folder) {
+  require(run_task(folder) != TaskKind::encoding,
+          "the page has no bench for encoders of texts; qkv embed, generate, classify and inspect use this model");
+}
+
 ShelfModel look(const std::string& id, const std::string& folder) {
   ShelfModel out;
   out.id = id;
@@ -38,14 +44,16 @@ ShelfModel look(const std::string& id, const std::string& folder) {
   out.changed = last_change(folder);
   out.held = is_training(folder);
   try {
+    refuse_unshown(folder);
     if (is_pretrained_folder(folder)) {
       out.run = report::report_pretrained_as_run(folder);
       out.has_weights = !out.run->weights.empty();
+      if (out.run->config.task() == TaskKind::vision) out.images = read_image_facts(folder);
       return out;
     }
     out.run = report::report_run(folder);
     out.has_weights = !out.run->weights.empty();
-    if (out.run->config.task() == TaskKind::vision) out.images = load_image_facts(folder);
+    if (out.run->config.task() == TaskKind::vision) out.images = read_image_facts(folder);
     out.examples = std::visit(
         [&]<class T>(const T& config) -> std::vector<std::string> {
           if constexpr (requires { example_texts(config, folder); }) return example_texts(config, folder);
@@ -157,7 +165,7 @@ LoadedModel ModelShelf::loaded(const ShelfModel& model) {
       made = std::make_shared<const Classifier>(model.folder);
       break;
     case TaskKind::encoding:
-      fail("[serve] ", model.folder, " is not a run");
+      fail("[serve] ", model.folder, " has no bench");
   }
   held_.push_front({model.id, changed, made});
   if (held_.size() > kLoaded) held_.pop_back();

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr TaskKind kTasks[] = {TaskKind::translation, TaskKind::language, TaskKind::vision};
+constexpr TaskKind kTasks[] = {TaskKind::translation, TaskKind::language, TaskKind::vision, TaskKind::encoding};
 
 // config.yaml of a folder that qkv train wrote.
 std::string checked_path(const std::string& folder) {
@@ -51,7 +51,7 @@ const TaskFacts& facts_of(TaskKind task) {
       {"translation", {"seq2seq", "transformer"}, tr("a translation model"), "qkv translate", "tokenizer.source.txt"},
       {"language", {"language"}, tr("a language model"), "qkv generate", "tokenizer.text.txt"},
       {"vision", {"vision"}, tr("a model that classifies images"), "qkv classify", "images.json"},
-      {"encoding", {}, tr("a model that encodes texts"), "qkv embed", ""},
+      {"encoding", {"encoder"}, tr("a model that encodes texts"), "qkv embed", "encoder.json"},
   };
   return facts[static_cast<size_t>(task)];
 }

@@ -12,7 +12,6 @@
 namespace QKV_API qkv {
 
 /// The tasks of the program. A new one gets its names in kinds.cpp and its configuration in run_config.h.
-/// The last one has pretrained models only.
 enum class TaskKind { translation, language, vision, encoding };
 
 struct TaskFacts {
@@ -20,7 +19,7 @@ struct TaskFacts {
   std::vector<std::string> kinds;  // what model.kind may be
   Text model;                      // "a translation model"
   std::string command;             // that uses such a model: "qkv translate"
-  std::string mark;                // a file that every run folder of the task has; "" if qkv train makes none
+  std::string mark;                // a file that every run folder of the task has
 };
 const TaskFacts& facts_of(TaskKind task);
 

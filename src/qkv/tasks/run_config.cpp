@@ -9,6 +9,7 @@
 #include "qkv/tasks/pretrained/folder.h"
 #include "qkv/tasks/pretrained/language.h"
 #include "qkv/tasks/pretrained/translation.h"
+#include "qkv/tasks/pretrained/vit.h"
 
 namespace qkv {
 namespace {
@@ -99,8 +100,16 @@ void RunConfig::parse(const std::string& yaml, const std::string& name) {
 
 RunConfig read_folder_config(const std::string& folder) {
   if (is_pretrained_folder(folder)) {
-    if (run_task(folder) == TaskKind::translation) return RunConfig(read_pretrained_translation_config(folder));
-    return RunConfig(read_pretrained_language_config(folder));
+    switch (run_task(folder)) {
+      case TaskKind::translation:
+        return RunConfig(read_pretrained_translation_config(folder));
+      case TaskKind::language:
+        return RunConfig(read_pretrained_language_config(folder));
+      case TaskKind::vision:
+        return RunConfig(read_pretrained_vision_config(folder));
+      case TaskKind::encoding:
+        return RunConfig(read_pretrained_encoding_config(folder));
+    }
   }
   switch (const TaskKind task = run_task(folder)) {
     case TaskKind::translation:
@@ -113,8 +122,7 @@ RunConfig read_folder_config(const std::string& folder) {
     case TaskKind::language:
       return RunConfig(read_language_config(run_config_path(folder, task)));
     case TaskKind::encoding:
-      run_config_path(folder, task);  // refuses it: it is not a run
-      break;
+      return RunConfig(read_encoding_config(run_config_path(folder, task)));
   }
   return {};
 }

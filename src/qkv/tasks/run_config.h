@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "qkv/core/api.h"
+#include "qkv/tasks/encoding/config.h"
 #include "qkv/tasks/kinds.h"
 #include "qkv/tasks/language/config.h"
 #include "qkv/tasks/translation/config.h"
@@ -32,7 +33,7 @@ concept TaskConfig = requires(C c, const C& fixed, std::string word) {
 
 struct RunConfig {
   /// In the order of TaskKind.
-  std::variant<TranslationConfig, LanguageConfig, VisionConfig> of;
+  std::variant<TranslationConfig, LanguageConfig, VisionConfig, EncodingConfig> of;
 
   RunConfig() = default;
   template <TaskConfig C>

@@ -11,7 +11,7 @@
 namespace QKV_API qkv {
 
 /// What the losses of a training are counted in, for its speed.
-enum class Counted { tokens, images };
+enum class Counted { tokens, images, texts };
 
 /// The progress of a training. Losses are sum / count as the task counts them (for text: per target token).
 struct Progress {

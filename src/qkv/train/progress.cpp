@@ -23,8 +23,14 @@ std::string of(int64_t done, int64_t all) { return all > 0 ? fmt::format("{}/{}"
 
 Text rate(const Progress& p) {
   const std::string number = grouped(static_cast<uint64_t>(std::nearbyint(std::max(p.per_second(), 0.0))));
-  return p.counted == Counted::images ? tr("{rate} images/s", "rate"_a = number)
-                                      : tr("{rate} tok/s", "rate"_a = number);
+  if (p.counted == Counted::images) return tr("{rate} images/s", "rate"_a = number);
+  if (p.counted == Counted::texts) return tr("{rate} texts/s", "rate"_a = number);
+  return tr("{rate} tok/s", "rate"_a = number);
+}
+
+const char* per_second_key(Counted counted) {
+  if (counted == Counted::images) return "images_per_second";
+  return counted == Counted::texts ? "texts_per_second" : "tokens_per_second";
 }
 
 // With ranks: the speed of all, and how much of its time the slowest of them computes.
@@ -69,7 +75,7 @@ std::string progress_json(const Progress& p) {
       {"step", p.step},
       {"steps", p.steps},
       {"loss", p.epoch_loss},
-      {p.counted == Counted::images ? "images_per_second" : "tokens_per_second", p.per_second()},
+      {per_second_key(p.counted), p.per_second()},
       {"seconds_left", seconds_left(p)}};
   if (p.ranks > 1) {
     line["ranks"] = p.ranks;

@@ -27,7 +27,7 @@ using BatchOf = std::remove_cvref_t<decltype(std::declval<const Task&>().batch(i
 ///   double count(const Batch&) const;   // what loss() counts in the whole batch, if not rows
 ///   Objective objective() const;        // the mean over what is counted (the default), or the sum
 ///   Counted counted() const;            // what that is, for the speed that observers show: tokens (the default),
-///   images
+///                                       // images, texts
 template <class T>
 concept TrainingTask = requires(const T& task, int64_t number) {
   { task.batches() } -> std::convertible_to<int64_t>;

@@ -125,5 +125,38 @@ TEST(TransformerStep, AStateWithACopyAtEveryStepTakesNoMoreRoomThanOneWithout) {
   EXPECT_LE(state.self[0].k.size(0), 2 * state.written);
 }
 
+// Hypotheses as in a search: each row continues any row of the same sentence.
+TEST(TransformerStep, SlotsOfRowsThatWereGivenUpAreUsedAgain) {
+  constexpr int64_t kSentences = 3, kRows = 6, kSteps = 100;
+  const Transformer model(sizes(), kWords, Rng(3));
+  const Ids source = some_ids(kSentences, 5, 40, 1), drawn = some_ids(kSteps, 2 * kRows, 600, 2);
+  Transformer::State state = model.start(source, {}, {});
+  std::vector<std::vector<int32_t>> pasts(kSentences);
+  std::vector<int32_t> from{0, 0, 1, 1, 2, 2};
+  Tensor last;
+  int64_t most = 0;
+  for (int64_t t = 0; t < kSteps; ++t) {
+    const int32_t* now = drawn.ptr() + t * 2 * kRows;
+    for (int64_t r = 0; t > 0 && r < kRows; ++r)
+      from[static_cast<size_t>(r)] = static_cast<int32_t>(r / 2 * 2 + now[kRows + r] % 2);
+    model.select(state, from);
+    std::vector<std::vector<int32_t>> next;
+    for (int64_t r = 0; r < kRows; ++r) {
+      next.push_back(pasts[static_cast<size_t>(from[static_cast<size_t>(r)])]);
+      next.back().push_back(now[r]);
+    }
+    pasts = std::move(next);
+    last = model.step(state, Ids({kRows}, std::span(now, kRows)), {});
+    most = std::max(most, state.written);
+  }
+  EXPECT_LT(most, kRows * kSteps * 2 / 3);
+  for (int64_t r = 0; r < kRows; ++r) {
+    Transformer::State alone = model.start(source.part(r / 2 * 5, {1, 5}), {}, {});
+    Tensor wanted;
+    for (const int32_t token : pasts[static_cast<size_t>(r)]) wanted = model.step(alone, Ids({1}, {token}), {});
+    expect_same(row(last, r), wanted.viewed({600}), "alone");
+  }
+}
+
 }  // namespace
 }  // namespace qkv::tests

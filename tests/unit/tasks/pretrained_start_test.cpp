@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <deque>
 
 #include "qkv/core/check.h"
+#include "qkv/tasks/encoding/sentence_encoder.h"
 #include "qkv/tasks/pretrained/language.h"
 #include "qkv/tasks/pretrained/translation.h"
+#include "qkv/tasks/pretrained/vit.h"
 
 namespace qkv {
 namespace {
@@ -24,13 +27,22 @@ Parameters parameters_of(const std::string& folder) {
     kept.push_back(open_pretrained_translation(folder));
     return kept.back().model->parameters();
   }
+  if (folder.ends_with("vit")) {
+    static std::vector<PretrainedVision> kept;
+    kept.push_back(open_pretrained_vision(folder));
+    return in_place(*kept.back().model);
+  }
+  if (task_of(architecture_of(folder)) == TaskKind::encoding) {
+    static std::deque<SentenceEncoder> kept;
+    return in_place(kept.emplace_back(folder).model());
+  }
   static std::vector<PretrainedLanguage> kept;
   kept.push_back(open_pretrained_language(folder));
   return in_place(*kept.back().model);
 }
 
 TEST(PretrainedWeights, GoBackToTheFolderWithoutChangingABit) {
-  for (const char* name : {"marian", "gpt2", "llama", "llama_tied"}) {
+  for (const char* name : {"marian", "gpt2", "llama", "llama_tied", "bert", "bert-classes", "roberta", "vit"}) {
     SCOPED_TRACE(name);
     const PretrainedSource source = pretrained_source(kGolden + name);
     const auto theirs = in_their_layout(parameters_of(kGolden + name), source.table,

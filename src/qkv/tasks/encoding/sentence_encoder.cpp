@@ -11,6 +11,9 @@
 #include "qkv/data/text.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/softmax.h"
+#include "qkv/run/model_file.h"
+#include "qkv/run/run_folder.h"
+#include "qkv/tasks/encoding/run.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -21,10 +24,20 @@ constexpr int64_t kTextsPerTask = 16;               // encoded by one thread
 constexpr double kNanosecondsPerByte = 100;         // of encoding
 constexpr int64_t kMostNumbers = int64_t{1} << 33;  // of a result
 
-Architecture encoder_in(const std::string& folder) {
-  const Architecture found = architecture_of(folder);
-  check_task(folder, task_of(found), TaskKind::encoding);
-  return found;
+// What a run says of its model.
+BertConfig config_of_run(const std::string& folder, Architecture& architecture) {
+  EncodingConfig config = read_encoding_config(run_config_path(folder, TaskKind::encoding));
+  architecture = config.model.architecture;
+  config.model.bert.classes = load_encoder_classes(folder);
+  return std::move(config.model.bert);
+}
+
+EncoderModel model_of_run(const std::string& folder, const BertConfig& config) {
+  const SafetensorsFile file(run_weights(folder));
+  check_layout(file, layout_of([&] { return make_bert_model(config, Rng(0)); }));
+  EncoderModel model = make_bert_model(config, Rng(0));
+  read_weights(file, flatten(model));
+  return model;
 }
 
 // The tokenizer's tokens must be those of the embedding.
@@ -69,13 +82,19 @@ void to_length_one(float* row, int64_t width) {
 
 }  // namespace
 
-SentenceEncoder::SentenceEncoder(const std::string& folder)
-    : architecture_(encoder_in(folder)),
-      config_(read_bert_config(folder, architecture_)),
-      modules_(read_sentence_modules(folder)),
-      tokenizer_(PretrainedTokenizer::open(folder, name_of(architecture_))) {
+SentenceEncoder::SentenceEncoder(const std::string& folder) {
+  const bool pretrained = is_pretrained_folder(folder);
+  if (pretrained) {
+    architecture_ = architecture_of(folder);
+    check_task(folder, task_of(architecture_), TaskKind::encoding);
+    config_ = read_bert_config(folder, architecture_);
+    modules_ = read_sentence_modules(folder);
+  } else {
+    config_ = config_of_run(folder, architecture_);
+  }
+  tokenizer_ = open_encoder_tokenizer(folder, architecture_);
   check_tokenizer(folder, *tokenizer_, config_);
-  model_ = open_bert_model(folder, architecture_, config_);
+  model_ = pretrained ? open_bert_model(folder, architecture_, config_) : model_of_run(folder, config_);
 }
 
 EncodedText SentenceEncoder::read(const std::string& text, int64_t most) const {
@@ -133,7 +152,7 @@ void SentenceEncoder::in_batches(std::span<const std::string> texts, const Embed
         ++end;
       const std::span<const int64_t> rows(order.data() + begin, end - begin);
       const int64_t n = length(rows.back()), B = std::ssize(rows);
-      std::vector<int32_t> ids(static_cast<size_t>(B * n), config_.pad), types(ids.size()), lens;
+      std::vector<int32_t> ids(static_cast<size_t>(B * n), static_cast<int32_t>(config_.pad)), types(ids.size()), lens;
       for (int64_t b = 0; b < B; ++b) {
         const EncodedText& one = read[static_cast<size_t>(rows[static_cast<size_t>(b)])];
         for (size_t i = 0; i < one.tokens.size(); ++i) {
@@ -173,7 +192,7 @@ Tensor SentenceEncoder::classify(std::span<const std::string> texts, const Embed
   Tensor out = Tensor::empty({std::ssize(texts), classes});
   in_batches(texts, options, sizes, [&](int64_t text, const Tensor& states, int64_t b, int64_t) {
     const int64_t n = states.size(1), width = states.size(2);
-    const Tensor scores = (*model_.classes)(states.part(b * n * width, {1, n, width}));
+    const Tensor scores = (*model_.classes)(states.part(b * n * width, {1, n, width}), Run{});
     const Tensor found = config_.outputs == ClassOutputs::one ? softmax(scores) : sigmoid(scores);
     std::copy_n(found.ptr(), classes, out.mutable_ptr() + text * classes);
   });

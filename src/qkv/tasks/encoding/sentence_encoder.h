@@ -31,11 +31,13 @@ struct TextVectors {
 
 class SentenceEncoder {
  public:
-  /// From a pretrained folder.
+  /// From a pretrained folder or a run.
   explicit SentenceEncoder(const std::string& folder);
 
   const EncoderModel& model() const { return model_; }
   const BertConfig& config() const { return config_; }
+  Architecture architecture() const { return architecture_; }
+  const SentenceModules& modules() const { return modules_; }
   const PretrainedTokenizer& tokenizer() const { return *tokenizer_; }
   ModelFacts facts() const { return config_.model.facts(); }
   /// The most tokens of a text, special ones included.
@@ -67,7 +69,7 @@ class SentenceEncoder {
   void in_batches(std::span<const std::string> texts, const EmbedOptions& options, TextVectors& sizes,
                   const Use& use) const;
 
-  Architecture architecture_;
+  Architecture architecture_ = Architecture::bert;
   BertConfig config_;
   SentenceModules modules_;
   std::optional<PretrainedTokenizer> tokenizer_;

@@ -1,12 +1,9 @@
 // BERT and RoBERTa: post-norm blocks on a sum of words, positions and types.
 #include "qkv/tasks/pretrained/bert.h"
 
-#include <deque>
-
 #include "qkv/core/check.h"
 #include "qkv/core/limits.h"
 #include "qkv/tasks/pretrained/activations.h"
-#include "qkv/tasks/pretrained/weight_table.h"
 
 namespace qkv {
 namespace {
@@ -131,8 +128,7 @@ BertConfig read_bert_config(const std::string& folder, Architecture architecture
   out.model = model_of(json, architecture);
   out.head = head_of(json);
   out.tied = json.flag("tie_word_embeddings", true);
-  out.pad =
-      static_cast<int32_t>(json.whole("pad_token_id", 0, out.model.words - 1, out.model.first_position > 0 ? 1 : 0));
+  out.pad = json.whole("pad_token_id", 0, out.model.words - 1, out.model.first_position > 0 ? 1 : 0);
   if (out.head != EncoderHead::classes) return out;
   out.classes = json.numbered_words("id2label");
   if (out.classes.empty()) out.classes = {"LABEL_0", "LABEL_1"};  // what transformers assumes
@@ -142,49 +138,63 @@ BertConfig read_bert_config(const std::string& folder, Architecture architecture
   return out;
 }
 
-EncoderModel open_bert_model(const std::string& folder, Architecture architecture, const BertConfig& config) {
-  const PretrainedWeights weights(folder);
+EncoderModel make_bert_model(const BertConfig& config, const Rng& rng) {
+  EncoderModel made{.encoder = TextEncoder(config.model, rng.at("encoder")), .words = {}, .classes = {}};
+  if (config.head == EncoderHead::words) {
+    made.words = WordHead(config.model, rng.at("words"));
+    if (config.tied) made.words->output.weight = made.encoder.embedding.words;
+  }
+  if (config.head == EncoderHead::classes)
+    made.classes = ClassHead(config.model, std::ssize(config.classes), rng.at("classes"));
+  return made;
+}
+
+std::unique_ptr<const BertTable> bert_table(Architecture architecture, const BertConfig& config,
+                                            const WeightSource* weights) {
   const Family family = family_of(architecture);
-  const std::string prefix =
-      weights.has(std::string(family.prefix) + std::string(kWords)) ? std::string(family.prefix) : "";
-  std::vector<WeightRule> rules(std::begin(kEncoder), std::end(kEncoder));
+  auto out = std::make_unique<BertTable>();
+  const auto kept = [&](std::string name) -> std::string_view { return out->names.emplace_back(std::move(name)); };
+  const bool prefixed = weights ? weights->has(std::string(family.prefix) + std::string(kWords))
+                                : config.head != EncoderHead::none;  // a model without a head is saved alone
+  const std::string prefix(prefixed ? family.prefix : "");
+  std::vector<WeightRule>& rules = out->rules;
+  rules.assign(std::begin(kEncoder), std::end(kEncoder));
   rules.insert(rules.end(), family.heads.begin(), family.heads.end());
-  const std::string decoder = std::string(family.decoder) + ".weight", bias = std::string(family.decoder) + ".bias";
+  const std::string_view decoder = kept(std::string(family.decoder) + ".weight"),
+                         bias = kept(std::string(family.decoder) + ".bias");
   if (config.tied)
     rules.push_back({"words.output.weight", kWords});
   else
     rules.push_back(outside("words.output.weight", decoder));
   // Norms of the first folders have TensorFlow's names.
-  std::deque<std::string> names;
-  if (weights.has(prefix + "embeddings.LayerNorm.gamma"))
+  if (weights && weights->has(prefix + "embeddings.LayerNorm.gamma"))
     for (WeightRule& rule : rules)
       for (const auto& [end, old] :
            {std::pair("LayerNorm.weight", "LayerNorm.gamma"), {"LayerNorm.bias", "LayerNorm.beta"}})
         if (rule.theirs.ends_with(end)) {
-          names.push_back(std::string(rule.theirs.substr(0, rule.theirs.size() - std::string_view(end).size())) + old);
-          rule.theirs = names.back();
+          rule.theirs =
+              kept(std::string(rule.theirs.substr(0, rule.theirs.size() - std::string_view(end).size())) + old);
           break;
         }
-  std::vector<WeightRepeat> repeats;
   if (config.head == EncoderHead::words) {
-    if (config.tied) repeats.push_back({decoder, kWords});
-    repeats.push_back({bias, architecture == Architecture::bert ? "cls.predictions.bias" : "lm_head.bias"});
+    if (config.tied) out->repeats.push_back({decoder, kWords});
+    out->repeats.push_back({bias, architecture == Architecture::bert ? "cls.predictions.bias" : "lm_head.bias"});
   }
-  std::vector<std::string_view> ignored(std::begin(kIgnored), std::end(kIgnored));
-  if (config.head == EncoderHead::none) ignored.insert(ignored.end(), std::begin(kOtherHeads), std::end(kOtherHeads));
-  EncoderModel model = with_pretrained_weights(
-      [&] {
-        EncoderModel made{.encoder = TextEncoder(config.model, Rng(0)), .words = {}, .classes = {}};
-        if (config.head == EncoderHead::words) {
-          made.words = WordHead(config.model, Rng(0));
-          if (config.tied) made.words->output.weight = made.encoder.embedding.words;
-        }
-        if (config.head == EncoderHead::classes)
-          made.classes = ClassHead(config.model, std::ssize(config.classes), Rng(0));
-        return made;
-      },
-      weights, {.architecture = family.name, .rules = rules, .repeats = repeats, .ignored = ignored, .prefix = prefix});
-  return model;
+  out->ignored.assign(std::begin(kIgnored), std::end(kIgnored));
+  if (config.head == EncoderHead::none)
+    out->ignored.insert(out->ignored.end(), std::begin(kOtherHeads), std::end(kOtherHeads));
+  out->table = {.architecture = family.name,
+                .rules = out->rules,
+                .repeats = out->repeats,
+                .ignored = out->ignored,
+                .prefix = prefix};
+  return out;
+}
+
+EncoderModel open_bert_model(const std::string& folder, Architecture architecture, const BertConfig& config) {
+  const PretrainedWeights weights(folder);
+  const auto table = bert_table(architecture, config, &weights);
+  return with_pretrained_weights([&] { return make_bert_model(config, Rng(0)); }, weights, table->table);
 }
 
 }  // namespace qkv

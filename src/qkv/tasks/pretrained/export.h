@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "qkv/core/api.h"
 #include "qkv/core/names.h"
@@ -19,6 +20,7 @@ constexpr std::array<std::string_view, 1> names(ExportFormat) { return {"hf"}; }
 struct Exported {
   Architecture architecture = Architecture::marian;
   int64_t tensors = 0, parameters = 0;
+  std::vector<std::string> left_out;  // tensors of a pretrained folder with which we do not compute
 };
 
 /// Writes config.json, generation_config.json, the tokenizer's files and the weights in float32, which are those of the

@@ -54,6 +54,7 @@ SentenceModules read_sentence_modules(const std::string& folder) {
   SentenceModules out;
   const std::string list = folder + "/modules.json";
   if (!is_there(list)) return out;
+  out.given = true;
   bool pools_prompt = true;
   for (const ModelJson& module : ModelJson::list(list)) {
     const std::string type = module.word("type"), name = type.substr(type.rfind('.') + 1);

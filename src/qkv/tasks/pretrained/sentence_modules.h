@@ -18,6 +18,7 @@ enum class TextPooling { mean, cls, max };
 constexpr std::array<std::string_view, 3> names(TextPooling) { return {"mean", "cls", "max"}; }
 
 struct SentenceModules {
+  bool given = false;  // the folder says so
   TextPooling pooling = TextPooling::mean;
   bool normalize = false;            // to length 1
   bool lowercase = false;            // texts, before the tokenizer

@@ -9,6 +9,7 @@
 #include "qkv/io/atomic_file.h"
 #include "qkv/io/sha256.h"
 #include "qkv/run/run_folder.h"
+#include "qkv/tasks/pretrained/bert.h"
 #include "qkv/tasks/pretrained/ctranslate2.h"
 #include "qkv/tasks/pretrained/folder.h"
 #include "qkv/tasks/pretrained/gpt2.h"
@@ -16,27 +17,30 @@
 #include "qkv/tasks/pretrained/llama2c.h"
 #include "qkv/tasks/pretrained/marian.h"
 #include "qkv/tasks/pretrained/model_json.h"
+#include "qkv/tasks/pretrained/vit.h"
 
 namespace qkv {
 namespace {
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-TrainingStart start_of_run(const std::string& folder, const Parameters& parameters) {
+TrainingStart start_of_run(const std::string& folder, const Parameters& parameters,
+                           const std::set<std::string>& anew) {
   const SafetensorsFile file(run_weights(folder));
   TrainingStart out{.folder = folder, .model = "run", .licence = {}, .sha256 = {}, .weights = {}};
-  out.weights = load_by_name(file, parameters);
+  out.weights = load_by_name(file, parameters, anew);
   out.sha256[file_name(file.path())] = sha256_of_file(file.path());
   return out;
 }
 
-TrainingStart start_of_pretrained(const std::string& folder, const Parameters& parameters) {
+TrainingStart start_of_pretrained(const std::string& folder, const Parameters& parameters,
+                                  const std::set<std::string>& anew) {
   const PretrainedSource source = pretrained_source(folder);
   TrainingStart out{.folder = folder,
                     .model = std::string(name_of(architecture_of(folder))),
                     .licence = licence_of(folder),
                     .sha256 = {},
-                    .weights = load_by_name(*source.weights, source.table, parameters)};
+                    .weights = load_by_name(*source.weights, source.table, parameters, anew)};
   for (const std::string& name : source.weights->names()) {
     std::string& digest = out.sha256[file_name(source.weights->path(name))];
     if (digest.empty()) digest = sha256_of_file(source.weights->path(name));
@@ -55,7 +59,7 @@ std::unique_ptr<WeightSource> pretrained_weights(const std::string& folder) {
 PretrainedSource pretrained_source(const std::string& folder) {
   const Architecture architecture = architecture_of(folder);
   auto weights = pretrained_weights(folder);
-  const auto with = [&](WeightTable table) { return PretrainedSource{std::move(weights), std::move(table)}; };
+  const auto with = [&](WeightTable table) { return PretrainedSource{std::move(weights), std::move(table), {}}; };
   if (is_llama2c_folder(folder)) return with(llama2c_table(!weights->has("output.weight")));
   if (is_ctranslate2_folder(folder)) return with(ctranslate2_table());
   switch (architecture) {
@@ -65,10 +69,13 @@ PretrainedSource pretrained_source(const std::string& folder) {
       return with(gpt2_table(weights->has("transformer.wte.weight")));
     case Architecture::bert:
     case Architecture::roberta:
-    case Architecture::xlm_roberta:
+    case Architecture::xlm_roberta: {
+      std::shared_ptr<const BertTable> made =
+          bert_table(architecture, read_bert_config(folder, architecture), weights.get());
+      return {std::move(weights), made->table, made};
+    }
     case Architecture::vit:
-      refuse("{folder}: a model of the architecture {name} is neither trained further nor exported",
-             "folder"_a = folder, "name"_a = name_of(architecture));
+      return with(vit_table());
     case Architecture::marian:
       break;
   }
@@ -81,9 +88,9 @@ void set_fine_tuning(TrainingConfig& training) {
   training.rate = 2e-5;
 }
 
-TrainingStart start_from(const std::string& folder, const Parameters& parameters) {
-  TrainingStart out =
-      is_pretrained_folder(folder) ? start_of_pretrained(folder, parameters) : start_of_run(folder, parameters);
+TrainingStart start_from(const std::string& folder, const Parameters& parameters, const std::set<std::string>& anew) {
+  TrainingStart out = is_pretrained_folder(folder) ? start_of_pretrained(folder, parameters, anew)
+                                                   : start_of_run(folder, parameters, anew);
   require(out.weights.fresh.size() < parameters.entries().size(),
           "training.init: {folder} has no tensor of this model: it is another kind of model", "folder"_a = folder);
   return out;

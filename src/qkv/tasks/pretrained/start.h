@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "qkv/core/api.h"
@@ -17,8 +18,8 @@ namespace QKV_API qkv {
 struct PretrainedSource {
   std::unique_ptr<WeightSource> weights;
   WeightTable table;
+  std::shared_ptr<const void> kept = {};  // what the table refers to, if that depends on the folder
 };
-/// Architectures that are neither trained further nor exported are refused.
 PretrainedSource pretrained_source(const std::string& folder);
 /// The weights alone, of every architecture.
 std::unique_ptr<WeightSource> pretrained_weights(const std::string& folder);
@@ -36,8 +37,9 @@ struct TrainingStart {
 };
 
 /// Loads the weights of a pretrained folder or of a run into the parameters, by name. A tensor of another shape is
-/// refused, as is a folder that has none of them.
-TrainingStart start_from(const std::string& folder, const Parameters& parameters);
+/// refused, as is a folder that has none of them. Those named in `anew` are not loaded: they count as absent.
+TrainingStart start_from(const std::string& folder, const Parameters& parameters,
+                         const std::set<std::string>& anew = {});
 
 /// The file of a run that holds its start.
 inline constexpr const char* kStartFile = "init.json";

@@ -7,6 +7,7 @@
 #include "qkv/core/check.h"
 #include "qkv/core/limits.h"
 #include "qkv/tasks/pretrained/activations.h"
+#include "qkv/tasks/pretrained/start.h"
 #include "qkv/tasks/pretrained/weight_table.h"
 
 namespace qkv {
@@ -128,7 +129,12 @@ std::vector<std::string> classes_of(const ModelJson& json) {
 
 }  // namespace
 
-PretrainedVision open_pretrained_vision(const std::string& folder) {
+WeightTable vit_table() { return {.architecture = "ViT", .rules = kRules, .ignored = kIgnored}; }
+
+namespace {
+
+// Everything but the weights.
+PretrainedVision read_settings(const std::string& folder) {
   check_task(folder, task_of(architecture_of(folder)), TaskKind::vision);
   const ModelJson json(folder + "/config.json");
   PretrainedVision out;
@@ -139,10 +145,39 @@ PretrainedVision open_pretrained_vision(const std::string& folder) {
           "path"_a = json.path(), "found"_a = names.empty() ? "" : names[0]);
   out.facts.classes = classes_of(json);
   read_preprocessor(folder, out);
+  return out;
+}
+
+// One number if all are equal.
+std::vector<double> per_channel(const std::array<double, 3>& x, int64_t channels) {
+  if (channels == 1 || (x[0] == x[1] && x[1] == x[2])) return {x[0]};
+  return {x.begin(), x.end()};
+}
+
+}  // namespace
+
+VisionConfig read_pretrained_vision_config(const std::string& folder) {
+  const PretrainedVision found = read_settings(folder);
+  const ImageSize& size = found.facts.size;
+  VisionConfig out;
+  out.model = found.config;
+  out.data.channels = size.channels;
+  out.data.mean = per_channel(found.scaling.mean, size.channels);
+  out.data.deviation = per_channel(found.scaling.deviation, size.channels);
+  out.data.filter = found.scaling.filter;
+  if (size.height == size.width) out.data.image_size = size.height;
+  set_fine_tuning(out.training);
+  return out;
+}
+
+ImageFacts read_pretrained_image_facts(const std::string& folder) { return read_settings(folder).facts; }
+
+PretrainedVision open_pretrained_vision(const std::string& folder) {
+  PretrainedVision out = read_settings(folder);
   const PretrainedWeights weights(folder);
   out.model = std::make_unique<VisionTransformer>(with_pretrained_weights(
       [&] { return VisionTransformer(out.config, out.facts.size, std::ssize(out.facts.classes), Rng(0)); }, weights,
-      {.architecture = "ViT", .rules = kRules, .ignored = kIgnored}));
+      vit_table()));
   return out;
 }
 

@@ -151,13 +151,14 @@ int64_t count_values(const WeightSource& weights, const WeightTable& table) {
   return count;
 }
 
-LoadedByName load_by_name(const WeightSource& weights, const WeightTable& table, const Parameters& parameters) {
+LoadedByName load_by_name(const WeightSource& weights, const WeightTable& table, const Parameters& parameters,
+                          const std::set<std::string>& anew) {
   WeightMapping mapping(weights, table);
   LoadedByName out;
   std::vector<size_t> found;
   for (size_t i = 0; i < parameters.entries().size(); ++i) {
     const Parameters::Entry& entry = parameters.entries()[i];
-    if (!mapping.knows(entry.name) || !mapping.has(entry.name)) {
+    if (anew.contains(entry.name) || !mapping.knows(entry.name) || !mapping.has(entry.name)) {
       out.fresh.push_back(entry.name);
       continue;
     }

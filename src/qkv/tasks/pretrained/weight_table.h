@@ -89,8 +89,9 @@ class WeightMapping {
 int64_t count_values(const WeightSource& weights, const WeightTable& table);
 
 /// The weights of a folder, by name, into parameters that have their values already. A tensor of another shape is
-/// refused before anything is read.
-LoadedByName load_by_name(const WeightSource& weights, const WeightTable& table, const Parameters& parameters);
+/// refused before anything is read. Those named in `anew` keep their values.
+LoadedByName load_by_name(const WeightSource& weights, const WeightTable& table, const Parameters& parameters,
+                          const std::set<std::string>& anew = {});
 
 /// The opposite direction: parameters under the names, in the shapes and in the layout of the table. `reshaped` gives
 /// the shape of a tensor whose rule only says that it is another one. A parameter without a rule is refused.

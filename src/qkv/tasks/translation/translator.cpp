@@ -12,11 +12,13 @@
 #include "qkv/tasks/pretrained/folder.h"
 #include "qkv/tasks/pretrained/translation.h"
 #include "qkv/tasks/translation/task.h"
+#include "qkv/tensor/pool.h"
 
 namespace qkv {
 namespace {
 
 constexpr int64_t kMostFloats = int64_t{1} << 26;  // approximate limit for a batch while it is decoded
+constexpr int64_t kPastsOfBeam = 3;
 
 TranslationConfig read_config(const std::string& folder) {
   const std::string path = run_config_path(folder, TaskKind::translation);
@@ -93,8 +95,16 @@ Tensor first_columns(const Tensor& x, int64_t columns) {
 
 struct BatchLimits {
   int64_t rows;
-  int64_t least;                             // sentences are padded to at least this length
-  int64_t row_floats = 0, token_floats = 0;  // kept while decoding: per row, and per source token
+  int64_t least;  // sentences are padded to at least this length
+  // Kept while decoding: per row, source token and written token. As many tokens are expected to be written as
+  // expected_length says; a longer translation takes more.
+  int64_t row_floats = 0, source_floats = 0, written_floats = 0;
+  int64_t longest = 0;  // of the translations
+
+  int64_t expected_length(int64_t source) const { return std::min(longest, 2 * source + 16); }
+  int64_t floats(int64_t source) const {
+    return row_floats + source * source_floats + expected_length(source) * written_floats;
+  }
 };
 
 // Calls work(rows) for groups of rows within the limits, shortest sentences first. If sentences are padded to `least`
@@ -108,11 +118,13 @@ void in_batches(std::span<const std::vector<int32_t>> sentences, std::vector<siz
   const auto fits = [&](size_t begin, size_t end) {  // including the sentence at `end`
     const auto count = static_cast<int64_t>(end + 1 - begin);
     return count <= limits.rows && (limits.least == 0 || steps(end) == steps(begin)) &&
-           count * (limits.row_floats + steps(end) * limits.token_floats) <= kMostFloats;
+           count * limits.floats(steps(end)) <= kMostFloats;
   };
   for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
     for (end = begin + 1; end < rows.size() && fits(begin, end); ++end) continue;
     work(std::span(rows).subspan(begin, end - begin));
+    // Batches of other lengths need blocks of other sizes: those of a large model are not kept for them.
+    if (Pool& pool = Pool::current(); pool.bytes() > kMostFloats * static_cast<int64_t>(sizeof(float))) pool.trim();
   }
 }
 
@@ -224,14 +236,19 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
   sample_options.keep_attention = options.keep_attention;
   sample_options.watch = options.watch;
   const int64_t width = options.sampling ? options.sampling->samples : options.beam;
-  // Each hypothesis of a beam has scores of all tokens, the best of them again with their positions, and its own copy
-  // of the source's keys and states, and of its past.
+  // Each hypothesis of a beam has scores of all tokens, and the best of them again with their positions. Hypotheses
+  // share most of their past, and what none of them has any more takes at most as much again; samples share nothing.
   const int64_t scored =
       target.size() + 2 * std::min<int64_t>(target.size(), 2 * width + std::ssize(search_options.never));
   const int64_t kept = options.keep_attention ? search_options.max_length * maps() : 0;
-  const BatchLimits limits{options.rows, source_steps(config_),
-                           width * (scored + search_options.max_length * facts_.written_floats),
-                           width * (facts_.source_floats + kept)};
+  const int64_t sources = model_->transformer() ? 1 : width;  // other models copy theirs
+  const int64_t pasts = options.sampling ? width : std::min<int64_t>(width, kPastsOfBeam);
+  const BatchLimits limits{.rows = options.rows,
+                           .least = source_steps(config_),
+                           .row_floats = width * scored,
+                           .source_floats = width * kept + sources * facts_.source_floats,
+                           .written_floats = pasts * facts_.written_floats,
+                           .longest = search_options.max_length};
   in_batches(ids, rows, limits, [&](std::span<const size_t> batch) {
     const Padded source = padded(ids, batch, tokenizers_.source.pad(), limits.least);
     std::vector<uint64_t> lines;
@@ -278,9 +295,11 @@ std::vector<ForcedTranslation> Translator::force_ids(std::vector<std::vector<int
   const auto decoder = decoder_of(options.edits);
   int64_t longest = 0;
   for (const auto& ids : targets) longest = std::max<int64_t>(longest, std::ssize(ids));
-  const BatchLimits limits{options.rows > 0 ? options.rows : config_.decoding.batch_rows, source_steps(config_),
-                           tokenizers_.target.size() + longest * facts_.written_floats,
-                           facts_.source_floats + (options.keep_attention ? longest * maps() : 0)};
+  const BatchLimits limits{
+      .rows = options.rows > 0 ? options.rows : config_.decoding.batch_rows,
+      .least = source_steps(config_),
+      .row_floats = tokenizers_.target.size() + longest * facts_.written_floats,
+      .source_floats = facts_.source_floats + (options.keep_attention ? longest * maps() : 0)};
   in_batches(sources, rows, limits, [&](std::span<const size_t> batch) {
     const Padded source = padded(sources, batch, tokenizers_.source.pad(), limits.least);
     std::vector<std::vector<int32_t>> wanted;

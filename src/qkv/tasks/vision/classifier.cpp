@@ -24,6 +24,10 @@ VisionConfig read_config(const std::string& folder) {
 
 }  // namespace
 
+ImageFacts read_image_facts(const std::string& folder) {
+  return is_pretrained_folder(folder) ? read_pretrained_image_facts(folder) : load_image_facts(folder);
+}
+
 Classifier::Classifier(const std::string& folder) {
   if (!is_pretrained_folder(folder)) {
     open_run(folder);

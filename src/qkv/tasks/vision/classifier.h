@@ -14,6 +14,9 @@ namespace QKV_API qkv {
 /// What to do with an image that has another size than the model sees.
 enum class OtherSizes { refused, stretched };
 
+/// What a run folder or a pretrained one says about its images.
+ImageFacts read_image_facts(const std::string& folder);
+
 class Classifier {
  public:
   /// From a model or run folder, or a pretrained one.
@@ -26,6 +29,8 @@ class Classifier {
   const VisionTransformer& model() const { return *model_; }
   /// What the model sees of a pixel.
   const ImageScaling& scaling() const { return scaling_; }
+  /// Whether images of other sizes are stretched to the model's.
+  bool stretches() const { return stretches_; }
 
   /// Image i of a set as the model sees it: (1, channels, height, width).
   Tensor input(const ImageSet& set, int64_t i) const;

@@ -1,11 +1,22 @@
 // The settings of image classification, and which of them exclude each other.
 #include "qkv/tasks/vision/config.h"
 
+#include <algorithm>
+
 #include "qkv/core/check.h"
 
 namespace qkv {
 
 bool VisionDataConfig::has_own_validation() const { return built_in() || fashion() || is_mnist_folder(images); }
+
+ImageScaling VisionDataConfig::scaling() const {
+  ImageScaling out{.filter = filter};
+  for (size_t c = 0; c < 3; ++c) {
+    out.mean[c] = mean[std::min(c, mean.size() - 1)];
+    out.deviation[c] = deviation[std::min(c, deviation.size() - 1)];
+  }
+  return out;
+}
 
 void VisionConfig::clear_files() {
   for (std::string* file : {&data.images, &data.labels, &data.valid_images, &data.valid_labels, &data.classes})
@@ -45,6 +56,10 @@ void VisionConfig::check() const {
   require(!(d.built_in() || d.fashion()) || (d.labels.empty() && d.classes.empty()),
           "data.images {images} has its own labels: data.labels and data.classes do not apply", "images"_a = d.images);
   require(!valid_files || d.valid_share == 0, "data.valid_images and data.valid_share exclude each other");
+  require(d.channels != 2, "data.channels is 2, expected 1 or 3, or 0 for those of the images");
+  for (const auto* list : {&d.mean, &d.deviation})
+    require(list->size() == 1 || (list->size() == 3 && d.channels != 1),
+            "data.mean and data.deviation need one number, or one for each of three channels");
   training.check(own || valid_files || d.valid_share > 0);
   require(training.batch_tokens == 0 && !training.by_length,
           "training.batch_tokens and training.by_length are for text; images have training.batch_rows");

@@ -22,7 +22,9 @@ struct VisionDataConfig {
   std::string classes;             // names of the labels of IDX files
   int64_t limit = 0;               // images to train with; 0: all
   int64_t image_size = 0;          // stretched to this many pixels per side; 0: as they are
-  double mean = 0, deviation = 1;  // the model sees (byte / 255 - mean) / deviation
+  ImageFilter filter = ImageFilter::bilinear;     // that stretches them
+  int64_t channels = 0;                           // of the images that the model sees; 0: as they are
+  std::vector<double> mean = {0}, deviation = {1};  // the model sees (byte / 255 - mean) / deviation
   int64_t shift = 0;               // augmentation
   bool flip = false;
   int64_t picture_count = 20000, picture_seed = 1;  // of the drawn pictures
@@ -41,8 +43,14 @@ struct VisionDataConfig {
       "NAMES");
     f("limit", tr("number of images to train with; 0: all"), limit, 0);
     f("image_size", tr("stretch images to this many pixels per side; 0: use them as they are"), image_size, 0, 4096);
-    f("mean", tr("the model sees (brightness - mean) / deviation; brightness is 0 to 1"), mean, -1000, 1000);
-    f("deviation", tr("the model sees (brightness - mean) / deviation"), deviation, 1e-6, 1e6);
+    f("filter", tr("how images are stretched, by Pillow's filters of these names"), filter);
+    f("channels", tr("3: grey images get three equal channels; 1: colours become grey; 0: use images as they are"),
+      channels, 0, 3);
+    f("mean",
+      tr("the model sees (brightness - mean) / deviation; brightness is 0 to 1. One number, or one per channel"), mean,
+      -1e6, 1e6);
+    f("deviation", tr("the model sees (brightness - mean) / deviation; one number, or one per channel"), deviation,
+      1e-6, 1e6);
     f("shift", tr("augmentation: move training images by up to this many pixels"), shift, 0, 4096);
     f("flip", tr("augmentation: mirror half of the training images"), flip);
     f("picture_count", tr("built-in pictures: how many to train with"), picture_count, 1, 10'000'000);
@@ -52,7 +60,7 @@ struct VisionDataConfig {
   bool fashion() const { return images == "fashion-mnist"; }
   /// The set has its own images for validation.
   bool has_own_validation() const;
-  ImageScaling scaling() const { return ImageScaling::same(mean, deviation); }
+  ImageScaling scaling() const;
   Augmentation augmentation() const { return {shift, flip}; }
 };
 

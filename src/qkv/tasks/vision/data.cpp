@@ -109,8 +109,9 @@ void split_off(VisionData& data, double share, uint64_t seed) {
 
 }  // namespace
 
-VisionData read_vision_data(const VisionDataConfig& c, uint64_t seed) {
+VisionData read_vision_data(const VisionDataConfig& c, uint64_t seed, const std::vector<std::string>& known) {
   VisionData out;
+  const PictureOptions shape{.side = c.image_size, .channels = c.channels, .filter = c.filter};
   if (c.built_in()) {
     PicturesOptions drawn{.count = c.limit > 0 ? std::min(c.limit, c.picture_count) : c.picture_count,
                           .side = c.image_size > 0 ? c.image_size : kPictureSide,
@@ -134,12 +135,12 @@ VisionData read_vision_data(const VisionDataConfig& c, uint64_t seed) {
     const bool by_class = fs::is_directory(c.images);
     require(!by_class || c.classes.empty(),
             "data.classes does not apply to {images}: the names of its folders are the classes", "images"_a = c.images);
-    out.train = limited(read_labelled(c.images, c.labels, {.side = c.image_size}), c.limit, by_class);
+    out.train = limited(read_labelled(c.images, c.labels, shape), c.limit, by_class);
     if (!by_class) name_classes(out.train, c.classes);
     if (!c.valid_images.empty()) {
       const bool valid_folder = fs::is_directory(c.valid_images);
       out.valid = read_labelled(c.valid_images, c.valid_labels,
-                                {.side = c.image_size, .channels = valid_folder ? out.train.size.channels : 0});
+                                {.side = c.image_size, .channels = valid_folder ? out.train.size.channels : 0, .filter = c.filter});
       if (!valid_folder) name_classes(out.valid, c.classes);
       match_classes(out.valid, out.train.classes, c.valid_images);
     } else if (c.valid_share > 0) {
@@ -147,7 +148,14 @@ VisionData read_vision_data(const VisionDataConfig& c, uint64_t seed) {
     }
   }
   out.facts = {out.train.size, out.train.classes};
+  if (c.channels > 0) out.facts.size.channels = c.channels;
   if (c.image_size > 0) out.facts.size.height = out.facts.size.width = c.image_size;
+  const auto is_known = [&](const std::string& name) { return std::ranges::find(known, name) != known.end(); };
+  if (std::ranges::all_of(out.facts.classes, is_known)) {
+    for (ImageSet* set : {&out.train, &out.valid})
+      if (set->count() > 0) match_classes(*set, known, c.images);
+    out.facts.classes = known;
+  }
   require(c.image_size > 0 || out.valid.count() == 0 ||
               (out.valid.size.height == out.train.size.height && out.valid.size.width == out.train.size.width),
           "images for training have {train} pixels, images for validation {valid}; data.image_size makes them equal",

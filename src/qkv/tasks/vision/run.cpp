@@ -3,6 +3,7 @@
 
 #include "qkv/core/check.h"
 #include "qkv/run/model_file.h"
+#include "qkv/tasks/vision/classifier.h"
 
 namespace qkv {
 namespace {
@@ -10,6 +11,14 @@ namespace {
 const VisionConfig& checked(const VisionConfig& config) {
   config.check();
   return config;
+}
+
+// The classes of the model that the training starts from, or of the run that it resumes; none without.
+std::vector<std::string> known_classes(const std::string& init, const RunFolder& run) {
+  if (run.resumes()) return read_image_facts(run.path()).classes;
+  if (init.empty()) return {};
+  check_task(init, run_task(init), TaskKind::vision);
+  return read_image_facts(init).classes;
 }
 
 }  // namespace
@@ -26,12 +35,18 @@ VisionRun::VisionRun(const VisionConfig& config, std::string folder, ExistingRun
     folder_.check_settings(saved.settings(), asked.settings(), rules);
   }
   const auto seed = static_cast<uint64_t>(config_.training.seed);
-  data_ = read_vision_data(config_.data, seed);
+  const std::vector<std::string> known = known_classes(config_.training.init, folder_);
+  data_ = read_vision_data(config_.data, seed, known);
   config_.model.check(data_.facts.size);
   model_ = std::make_unique<VisionTransformer>(config_.model, data_.facts.size, std::ssize(data_.facts.classes),
                                                Rng(seed).at("init"));
   parameters_ = flatten(*model_);
-  if (!config_.training.init.empty() && !folder_.resumes()) start_ = start_from(config_.training.init, parameters_);
+  if (!config_.training.init.empty() && !folder_.resumes()) {
+    // Other classes than those of the folder need a layer of their own.
+    std::set<std::string> anew;
+    if (data_.facts.classes != known) anew = {"output.weight", "output.bias"};
+    start_ = start_from(config_.training.init, parameters_, anew);
+  }
   task_ = std::make_unique<VisionTask>(*model_, config_, data_);
   check_warmup(config_.training, updates());
   const auto write_own = [&] {

@@ -11,7 +11,7 @@ namespace qkv {
 namespace plotting {
 namespace {
 
-constexpr int64_t kMostRectangles = 400;
+constexpr int64_t kMostRectangles = 800;
 constexpr std::string_view kFontFamily =
     "Helvetica, Arial, 'Liberation Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', "
     "'DejaVu Sans', sans-serif";

@@ -11,7 +11,7 @@ namespace qkv {
 namespace plotting {
 namespace {
 
-constexpr int64_t kMostRectangles = 1000;
+constexpr int64_t kMostRectangles = 800;
 constexpr std::string_view kFontFamily =
     "Helvetica, Arial, 'Liberation Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', "
     "'DejaVu Sans', sans-serif";
@@ -60,25 +60,44 @@ void define_clips(SvgWriter& w, const FigurePlan& plan) {
   w.close("defs");
 }
 
+// Lines of one colour and width: they are one path, which is a fifth of the size of single lines.
+class Strokes {
+ public:
+  void line(double x1, double y1, double x2, double y2) {
+    path_ += "M" + svg_number(x1) + " " + svg_number(y1);
+    path_ += x1 == x2 ? "V" + svg_number(y2) : "H" + svg_number(x2);
+  }
+  void draw(SvgWriter& w, std::string_view stroke, double width) const {
+    if (path_.empty()) return;
+    w.open("path").attribute("d", path_).attribute("stroke", stroke).attribute("stroke-width", width).end();
+  }
+
+ private:
+  std::string path_;
+};
+
 void draw_grid(SvgWriter& w, const PanelPlan& plan, bool vertical) {
   const Box& f = plan.frame;
   w.open("g").attribute("class", "grid");
   if (!w.paper) w.attribute("opacity", 0.18);
   w.body();
+  Strokes lines;
   if (vertical)
     for (const Mark& m : plan.x_marks.marks)
-      w.line(f.x + m.place * f.width, f.y, f.x + m.place * f.width, f.y + f.height, w.ink.grid, 0.7);
+      lines.line(f.x + m.place * f.width, f.y, f.x + m.place * f.width, f.y + f.height);
   for (const Mark& m : plan.y_marks.marks)
-    w.line(f.x, f.y + m.place * f.height, f.x + f.width, f.y + m.place * f.height, w.ink.grid, 0.7);
+    lines.line(f.x, f.y + m.place * f.height, f.x + f.width, f.y + m.place * f.height);
+  lines.draw(w, w.ink.grid, 0.7);
   w.close("g");
 }
 
 void draw_x_axis(SvgWriter& w, const PanelPlan& plan) {
   const Box& f = plan.frame;
   const double base = f.y + f.height;
+  Strokes ticks, small;
   for (const Mark& m : plan.x_marks.marks) {
     const double x = f.x + m.place * f.width;
-    w.line(x, base, x, base + kTickLength, w.ink.frame, 0.8);
+    ticks.line(x, base, x, base + kTickLength);
     if (!plan.x_labels) continue;
     const double y = base + kTickLength + 3;
     if (plan.x_marks.angle == 0)
@@ -88,7 +107,9 @@ void draw_x_axis(SvgWriter& w, const PanelPlan& plan) {
              Anchor::end, plan.x_marks.angle);
   }
   for (double place : plan.x_marks.minor)
-    w.line(f.x + place * f.width, base, f.x + place * f.width, base + kTickLength * 0.55, w.ink.frame, 0.6);
+    small.line(f.x + place * f.width, base, f.x + place * f.width, base + kTickLength * 0.55);
+  ticks.draw(w, w.ink.frame, 0.8);
+  small.draw(w, w.ink.frame, 0.6);
   if (!plan.x_label.empty())
     w.text(f.x + f.width / 2, base + (plan.x_labels ? plan.x_marks.depth : 0) + 4 + kFont * 0.6, plan.x_label, kFont,
            Anchor::middle);
@@ -96,13 +117,16 @@ void draw_x_axis(SvgWriter& w, const PanelPlan& plan) {
 
 void draw_y_axis(SvgWriter& w, const PanelPlan& plan) {
   const Box& f = plan.frame;
+  Strokes ticks, small;
   for (const Mark& m : plan.y_marks.marks) {
     const double y = f.y + m.place * f.height;
-    w.line(f.x - kTickLength, y, f.x, y, w.ink.frame, 0.8);
+    ticks.line(f.x - kTickLength, y, f.x, y);
     if (plan.y_labels) w.text(f.x - kTickLength - 3, y, m.label, kFont, Anchor::end);
   }
   for (double place : plan.y_marks.minor)
-    w.line(f.x - kTickLength * 0.55, f.y + place * f.height, f.x, f.y + place * f.height, w.ink.frame, 0.6);
+    small.line(f.x - kTickLength * 0.55, f.y + place * f.height, f.x, f.y + place * f.height);
+  ticks.draw(w, w.ink.frame, 0.8);
+  small.draw(w, w.ink.frame, 0.6);
   if (!plan.y_label.empty())
     w.text(f.x - (plan.y_labels ? plan.y_marks.depth : kTickLength) - kLabelGap - kFont * 0.6, f.y + f.height / 2,
            plan.y_label, kFont, Anchor::middle, 90);

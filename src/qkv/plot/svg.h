@@ -10,7 +10,7 @@
 namespace QKV_API qkv {
 
 /// The figure as one <svg> element, fit for a file and for inline use in HTML. The same figure gives the same bytes. If
-/// the heat maps have more than 1,000 cells in total, they are embedded as images, averaged down to at most 1,024 cells
+/// the heat maps have more than 800 cells in total, they are embedded as images, averaged down to at most 1,024 cells
 /// per side.
 std::string svg(const Figure& figure, Language language = Language::en);
 

@@ -77,7 +77,7 @@ Config preset(const char* name, uint64_t seed) {
   return config;
 }
 
-// Weights with the ten bits of half precision pack to half the size. Every reader of the file has the same numbers.
+// Weights rounded to bfloat16 pack to less than half the size. Every reader of the file has the same numbers.
 void round_weights(const std::string& folder) {
   const std::string path = folder + "/model.safetensors";
   std::map<std::string, Tensor> rounded;
@@ -88,7 +88,7 @@ void round_weights(const std::string& folder) {
     for (const std::string& name : file.names()) {
       const Tensor exact = file.tensor(name);
       std::vector<float> values(exact.ptr(), exact.ptr() + exact.numel());
-      for (float& v : values) v = std::bit_cast<float>((std::bit_cast<uint32_t>(v) + 0x1000u) & ~0x1fffu);
+      for (float& v : values) v = std::bit_cast<float>((std::bit_cast<uint32_t>(v) + 0x8000u) & ~0xffffu);
       rounded.emplace(name, Tensor(exact.shape(), std::move(values)));
     }
   }

@@ -168,7 +168,7 @@ function Words({ of, seen: looked }: { of: Started; seen: Looked }) {
               <button type="button" class="link" aria-pressed={shown.value === i} onClick={() => (shown.value = i)}>
                 {one.text}
               </button>{' '}
-              → <b>{one.translation || t('nothingYet')}</b> {right ? <span title={t('isRight')}>✓</span> : <span class="soft">{t('shouldBe', { text: wanted ?? '' })}</span>}
+              → <b>{one.translation || t('nothingYet')}</b> <span class={right ? 'tick' : 'soft'} title={right ? t('isRight') : undefined}>{right ? '✓' : t('shouldBe', { text: wanted ?? '' })}</span>
             </li>
           );
         })}

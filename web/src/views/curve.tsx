@@ -53,7 +53,7 @@ export function Curve(props: CurveProps) {
             stroke: of(s.colour ?? 'accent'),
             width: 2,
             dash: s.dashed ? [5, 4] : undefined,
-            points: { show: props.x.length < 12 },
+            points: { show: (u: uPlot) => u.data[0].length < 12 }, // of what is drawn now: a training adds to it
             spanGaps: true,
             value: (_: uPlot, v: number | null) => num(v),
           })),

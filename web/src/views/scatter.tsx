@@ -90,7 +90,7 @@ export function Scatter(props: ScatterProps) {
     props.query(round(bound(props.at + by * (event.shiftKey ? 10 : 1), extent[0], extent[1])));
   };
   const band = props.low && props.high ? props.grid.map((x, i) => [x, props.low![i], props.high![i]] as const).filter((r) => r[1] !== null && r[2] !== null) : [];
-  const label = props.prediction === null ? t('noAnswerHere') : `f(${fixed(props.at, 2)}) = ${num(props.prediction)}`;
+  const label = !props.weights ? '' : props.prediction === null ? t('noAnswerHere') : `f(${fixed(props.at, 2)}) = ${num(props.prediction)}`;
   return (
     <div class="scatter" ref={box} style={{ minHeight: `${height}px` }}>
       {width > 0 && (

@@ -20,8 +20,8 @@ add_compile_definitions(FMT_HEADER_ONLY=1 UTF8PROC_STATIC)
 set(QKV_WASM_LEFT_OUT "core/parallel" "ranks/.*" "plot/(png|save|terminal.*|text_canvas)" "io/(gzip|zip|png|yaml_events)"
   "data/(subwords|subword_check|pretrained_tokenizer|byte_pairs|llama_codecs|marian_codec|piece_table|token_.*|tokenizer_.*)"
   "data/(unigram|vocabulary_codecs|word_piece|added_tokens|young_characters|image_files)" "tasks/pretrained/.*" "tasks/.*leaks"
-  "tasks/vision/(run|task)" "eval/(bleu|bleu_tokenizers|chrf|metrics|significance|unicode|ngrams)"
-  "report/(pretrained|scores|scaling|alignments)" "serve/(http|server|page|page_file|bench_models|site|trainer|gate|recorded|events)" "wasm/(door|speed)")
+  "tasks/(vision|encoding)/(run|task)" "tasks/encoding/data" "eval/(bleu|bleu_tokenizers|chrf|metrics|significance|unicode|ngrams)"
+  "report/(pretrained|scores|scaling|alignments)" "serve/(http|server|page|page_file|bench_models|site|trainer|gate|recorded|events)" "wasm/door")
 file(GLOB_RECURSE QKV_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/qkv/*.cpp)
 list(FILTER QKV_SOURCES EXCLUDE REGEX "/src/qkv/(cli|labs)/")
 foreach(name IN LISTS QKV_WASM_LEFT_OUT)
@@ -79,12 +79,12 @@ target_link_options(engine PRIVATE -O1 --profiling-funcs ${QKV_WASM_LINK} -sMAXI
   -sEXPORTED_FUNCTIONS=_qkv_ask,_qkv_status,_qkv_scan,_qkv_catalogue,_malloc,_free -sEXPORTED_RUNTIME_METHODS=ccall,FS)
 find_program(WASM_OPT wasm-opt REQUIRED)
 add_custom_command(OUTPUT engine.small.wasm DEPENDS engine
-  COMMAND ${WASM_OPT} -Oz --strip-debug --strip-producers --enable-simd --enable-exception-handling --enable-bulk-memory
+  COMMAND ${WASM_OPT} -Oz -ocimfs 10 -aimfs 2 --strip-debug --strip-producers --enable-simd --enable-exception-handling --enable-bulk-memory
           --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals engine.wasm -o engine.small.wasm)
 add_custom_target(page_engine ALL DEPENDS engine.small.wasm)
 
 # The speed table of qkv bench under Node (web/engine/speed.mjs).
-add_executable(speed EXCLUDE_FROM_ALL src/qkv/wasm/speed.cpp src/qkv/cli/bench_lines.cpp src/qkv/cli/bench_models.cpp)
+add_executable(speed EXCLUDE_FROM_ALL bench/page/speed.cpp src/qkv/cli/bench_lines.cpp src/qkv/cli/bench_models.cpp)
 target_link_libraries(speed PRIVATE qkv_inside)
 target_link_options(speed PRIVATE -O1 ${QKV_WASM_LINK} -sMAXIMUM_MEMORY=2147483648 -sENVIRONMENT=node -sEXIT_RUNTIME=1)
 

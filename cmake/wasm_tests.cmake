@@ -6,7 +6,7 @@ target_compile_options(wasm_gtest PRIVATE -O1 -w)
 
 file(GLOB QKV_WASM_TESTS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/unit/wasm/*.cpp ${PROJECT_SOURCE_DIR}/tests/unit/ops/*.cpp)
 foreach(name attention/cases attention/laws_test attention/golden_test attention/mask_test attention/attend_test
-    attention/relative_positions_test core/numbers_test core/names_test kernels/philox_test kernels/gemm_test
+    attention/relative_positions_test core/numbers_test core/names_test kernels/gemm_test
     models/transformer_golden_test models/language_golden_test models/vision_transformer_golden_test
     regression/attention_test regression/kernel_regression_test tensor/tape_test tensor/tensor_test train/golden_test
     serve/training_desk_test)

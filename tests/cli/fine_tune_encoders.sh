@@ -16,8 +16,8 @@ done >classes.tsv
 cut -f1 classes.tsv >texts.txt
 
 # A classifier of texts. The classes are those of the folder, in its order.
-tune=(train --init bert-classes --text classes.tsv --epochs 6 --rate 0.003 --batch-rows 6 --checkpoint-seconds 0)
-run "${tune[@]}" --valid-share 0.2 -o tuned
+tune=(train --init bert-classes --text classes.tsv --rate 0.003 --batch-rows 6 --checkpoint-seconds 0)
+run "${tune[@]}" --epochs 6 --valid-share 0.2 -o tuned
 [[ $code == 0 ]] || mismatch "train: $err"
 expect_match '14 texts and 4 for validation, 3 classes, [0-9,]+ parameters, tuned' "$err"
 expect_match 'starts from bert-classes \(bert\)' "$err"
@@ -41,14 +41,14 @@ for command in 'embed --text cat' 'inspect the cat' 'check --count 2'; do
 done
 
 # One thread or two, a stop after any epoch: the same bits; the folder may be gone by then.
-run "${tune[@]}" -o whole
+run "${tune[@]}" --epochs 6 -o whole
 for threads in 1 2; do
-  run "${tune[@]}" -o "threads$threads" --threads $threads
+  run "${tune[@]}" --epochs 6 -o "threads$threads" --threads $threads
   [[ $(weights "threads$threads") == $(weights whole) ]] || mismatch "other bits with $threads threads: $err"
 done
-run "${tune[@]}" -o parts --epochs 2
+run "${tune[@]}" --epochs 2 -o parts
 mv bert-classes away
-run "${tune[@]}" -o parts
+run "${tune[@]}" --epochs 6 -o parts
 [[ $code == 0 && $(weights parts) == $(weights whole) ]] || mismatch "resumed without the folder: $err"
 mv away bert-classes
 
@@ -140,7 +140,7 @@ run train --init several --text classes.tsv -o bad
 [[ $code == 1 && $err =~ 'several: each of its classes may be right at the same time (multi_label_classification)' ]] || mismatch "several: $err"
 expect 1 'qkv: error: data.max_tokens is 30, but the model reads 24 at once' train --init bert --text texts.txt --max-tokens 30 -o bad
 : >empty.txt
-expect 1 'qkv: error: empty.txt: has no text' train --init bert --text empty.txt -o bad
+expect 1 'qkv: error: empty.txt: is empty, expected text' train --init bert --text empty.txt -o bad
 run train --init vit --text texts.txt -o bad
 [[ $code == 2 ]] || mismatch "texts for ViT: $err"
 [[ ! -e bad ]] || mismatch 'a folder of a training that was refused'

@@ -25,7 +25,7 @@ after(() => here.end());
 let largest = 0, requests = 0, numbers = 0;
 
 // What names the machine, the folder of models or the session.
-const own = /\.(command|session|kernels|threads|resume|seconds|per_second)$/;
+const own = /\.(changed|command|session|kernels|threads|resume|seconds|per_second)$/;
 function near(a, b, where) {
   if (own.test(where)) return;
   if (typeof a === 'number' && typeof b === 'number') {

@@ -30,7 +30,7 @@ export async function engine(files = [], prelude = '') {
   const worker = new Worker(browser + prelude + part('worker.js.gz').toString('utf8'), { eval: true });
   const waiting = new Map();
   const events = [];
-  const hearers = new Set();
+  const listeners = new Set();
   let id = 0;
   const wasm = part('engine.wasm.gz');
   const catalogue = part('zh.po.gz').toString('utf8');
@@ -41,7 +41,7 @@ export async function engine(files = [], prelude = '') {
       if (message.type === 'failed') return failed(new Error(message.reason));
       if (message.type === 'event') {
         events.push(message);
-        for (const hear of hearers) hear(message);
+        listeners.forEach((listener) => listener(message));
         return undefined;
       }
       waiting.get(message.id)({ status: message.status, data: JSON.parse(message.json) });
@@ -54,12 +54,12 @@ export async function engine(files = [], prelude = '') {
     /** The next event for which `fits` is true. */
     next: (fits) =>
       new Promise((found) => {
-        const hear = (message) => {
+        const listener = (message) => {
           if (!fits(message)) return;
-          hearers.delete(hear);
+          listeners.delete(listener);
           found(message.data);
         };
-        hearers.add(hear);
+        listeners.add(listener);
       }),
     /** `path` is below /api/v1. With a body it is a POST. */
     ask: (path, body, { lang = 'en', view } = {}) =>

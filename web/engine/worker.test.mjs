@@ -55,7 +55,7 @@ on('refusals in both languages', async (here) => {
   assert.equal((await here.ask('/cues')).status, 405);
 });
 
-on('files that are no model are left alone or refused with a line', async (here) => {
+on('files without a model in them are left alone or refused with a line', async (here) => {
   const bytes = (text) => new TextEncoder().encode(text);
   const weights = models.find((file) => file.path === '/models/words/model.safetensors').data;
   // The model `words` with another file in place of its own.
@@ -66,7 +66,7 @@ on('files that are no model are left alone or refused with a line', async (here)
     files: [
       { path: '/models/alone/model.safetensors', data: weights },
       ...with_file('settings', 'config.yaml', bytes('a: [1, 2\n')),
-      ...with_file('noise', 'model.safetensors', bytes('this is no model')),
+      ...with_file('noise', 'model.safetensors', bytes('noise')),
       ...with_file('cut', 'model.safetensors', weights.slice(0, 1000)),
     ],
   });

@@ -12,7 +12,8 @@
 namespace qkv {
 namespace {
 
-constexpr uint64_t kOfFile = uint64_t{1} << 61;  // of a file or shared; a page of a private mapping loses it when written
+constexpr uint64_t kOfFile =
+    uint64_t{1} << 61;  // of a file or shared; a page of a private mapping loses it when written
 
 class PageMap {
  public:

@@ -15,9 +15,9 @@ inline constexpr int64_t kTileRows = 6;
 inline constexpr int64_t kFewRows = 4;         // with at most this many rows B^T is not packed
 inline constexpr int64_t kManyRows = 24;       // with more than this many rows a large B is packed even if not required
 inline constexpr int64_t kPrefetchDepth = 96;  // loops of at least this length prefetch their tile of C
-inline constexpr int64_t kFarFloats = 1 << 16;   // an op(B) with more floats than this may come from memory
-inline constexpr int64_t kRowGap = 16;         // floats between rows or tiles of a packed block
-inline constexpr int64_t kNearFloats = 6144;   // a panel of op(B) with at most this many floats stays in L1 as a whole
+inline constexpr int64_t kFarFloats = 1 << 16;  // an op(B) with more floats than this may come from memory
+inline constexpr int64_t kRowGap = 16;          // floats between rows or tiles of a packed block
+inline constexpr int64_t kNearFloats = 6144;    // a panel of op(B) with at most this many floats stays in L1 as a whole
 
 /// Length of the panels of K: equal parts of at most kDepth, in multiples of 8.
 inline int64_t panel_depth(int64_t K) {

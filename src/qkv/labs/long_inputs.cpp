@@ -48,7 +48,7 @@ Tensor weights_of(const AttentionKindOptions& options, const Tensor& x) {
 
 std::vector<Kind> kinds(int64_t n) {
   const int64_t near = std::max<int64_t>(4, n / 32), few = std::max<int64_t>(8, n / 64);
-  return {{tr("exact"), {}},
+  return {{tr("exact attention"), {}},
           {tr("window"), {.kind = AttentionKind::window, .window = near}},
           {tr("dilated, global"), {.kind = AttentionKind::dilated, .window = near, .dilation = 2, .global_tokens = 2}},
           {tr("block-sparse"),
@@ -69,7 +69,7 @@ void methods(Page& page) {
   page.say(tr("Everything cheaper must leave pairs out or avoid looking at pairs at all:"));
   page.word_table(
       {tr("kind"), tr("what a token sees"), tr("products"), tr("causal")},
-      {{tr("exact"), tr("all tokens"), verbatim("$n^2 d$"), tr("yes")},
+      {{tr("exact attention"), tr("all tokens"), verbatim("$n^2 d$"), tr("yes")},
        {tr("window"), tr("the $w$ tokens on each side"), verbatim("$n w d$"), tr("yes")},
        {tr("dilated, global"), tr("every second token of a wider window, and the first tokens"), verbatim("$n w d$"),
         tr("yes")},

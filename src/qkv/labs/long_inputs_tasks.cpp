@@ -266,7 +266,7 @@ void swapped(Page& page) {
   }
   page.draw("windows",
             curves({{tr("window"), windows, losses, line_style("bo-")},
-                    {tr("exact"), {1, windows.back()}, {whole, whole}, line_style("k--")}},
+                    {tr("exact attention"), {1, windows.back()}, {whole, whole}, line_style("k--")}},
                    {.label = tr("words on each side"), .scale = AxisScale::log}, {.label = tr("loss, nats per word")}),
             tr("How wide a window the trained model needs: sentences are short, so a few words do."));
   page.claim(losses[0] > losses[3] && losses.back() < whole + 1e-3,

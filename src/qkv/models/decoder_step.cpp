@@ -124,8 +124,8 @@ void give_up_slots(DecoderState& state) {
   state.written = count;
 }
 
-// Memory for logits (R, V). Large ones are blocks of few sizes: the number of rows falls from step to step, and the pool
-// keeps a block of each size. Pages that are never written cost no memory.
+// Memory for logits (R, V). Large ones are blocks of few sizes, since the number of rows falls from step to step and
+// the pool keeps a block of each size. Pages that are never written cost no memory.
 Tensor logits_of(int64_t R, int64_t V) {
   if (R * V < kManyLogits) return Tensor::empty({R, V});
   int64_t room = 1;

@@ -13,10 +13,11 @@
 namespace qkv::serve {
 namespace {
 
-// Since 1970.
+// Since 1970. Not every standard library can turn the time of a file into that of the system; how long ago it was, any.
 int64_t seconds_of(std::filesystem::file_time_type time) {
   using namespace std::chrono;
-  return duration_cast<seconds>(file_clock::to_sys(time).time_since_epoch()).count();
+  const auto at = system_clock::now().time_since_epoch() + (time - file_clock::now());
+  return duration_cast<seconds>(round<milliseconds>(at)).count();
 }
 
 Json layers_of(const ModelFacts& facts) {

@@ -5,9 +5,11 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "qkv/kernels/dropout.h"
+#include "qkv/tensor/out_of_memory.h"
 #include "qkv/tensor/present.h"
 
 namespace qkv {
@@ -16,7 +18,10 @@ namespace {
 // Memory for the elements, four bytes each; a shape may have more elements than a size in bytes can express.
 Buffer take_words(const Shape& shape) {
   check(shape.numel() <= int64_t{1} << 60, "[tensor] too many elements: ", shape);
-  return Buffer::take(static_cast<size_t>(shape.numel()) * 4);
+  const uint64_t bytes = static_cast<uint64_t>(shape.numel()) * 4;
+  if (bytes > std::numeric_limits<size_t>::max() / 2)
+    throw OutOfMemory(text("[buffer] ", bytes, " bytes are more than any machine has"));
+  return Buffer::take(static_cast<size_t>(bytes));
 }
 
 thread_local bool shapes_only = false;

@@ -69,14 +69,13 @@ Text progress_line(const Progress& p) {
 }
 
 std::string progress_json(const Progress& p) {
-  nlohmann::ordered_json line = {
-      {"epoch", p.epoch},
-      {"epochs", p.epochs},
-      {"step", p.step},
-      {"steps", p.steps},
-      {"loss", p.epoch_loss},
-      {per_second_key(p.counted), p.per_second()},
-      {"seconds_left", seconds_left(p)}};
+  nlohmann::ordered_json line = {{"epoch", p.epoch},
+                                 {"epochs", p.epochs},
+                                 {"step", p.step},
+                                 {"steps", p.steps},
+                                 {"loss", p.epoch_loss},
+                                 {per_second_key(p.counted), p.per_second()},
+                                 {"seconds_left", seconds_left(p)}};
   if (p.ranks > 1) {
     line["ranks"] = p.ranks;
     line["slowest_rank"] = p.slowest_rank;

@@ -9,6 +9,8 @@
 #include "qkv/io/zip.h"
 #include "qkv/plot/png.h"
 #include "qkv/ranks/ranks.h"
+#include "qkv/tasks/encoding/data.h"
+#include "qkv/tasks/encoding/run.h"
 #include "qkv/tasks/pretrained/folder.h"
 #include "qkv/tasks/pretrained/start.h"
 #include "qkv/tasks/pretrained/translation.h"
@@ -89,6 +91,7 @@ struct PretrainedTokenizer::State {};
 PretrainedTokenizer PretrainedTokenizer::open(const std::string&, std::string_view) { refuse_pretrained(); }
 PretrainedTokenizer PretrainedTokenizer::open_llama2c(const std::string&, int32_t) { refuse_pretrained(); }
 void PretrainedTokenizer::save(const std::string&) const { refuse_pretrained(); }
+const std::string& PretrainedTokenizer::kind() const { refuse_pretrained(); }
 std::vector<int32_t> EncodedText::ids() const { refuse_pretrained(); }
 EncodedText PretrainedTokenizer::encode(std::string_view, const EncodeOptions&) const { refuse_pretrained(); }
 EncodedText PretrainedTokenizer::encode_target(std::string_view, const EncodeOptions&) const { refuse_pretrained(); }
@@ -101,7 +104,9 @@ bool PretrainedTokenizer::is_special(int32_t) const { refuse_pretrained(); }
 bool is_pretrained_folder(const std::string&) { return false; }
 Architecture architecture_of(const std::string&) { refuse_pretrained(); }
 TaskKind task_of(Architecture) { refuse_pretrained(); }
-TrainingStart start_from(const std::string&, const Parameters&) { refuse_pretrained(); }
+TrainingStart start_from(const std::string&, const Parameters&, const std::set<std::string>&) { refuse_pretrained(); }
+std::vector<std::string> load_encoder_classes(const std::string&) { refuse_pretrained(); }
+PretrainedTokenizer open_encoder_tokenizer(const std::string&, Architecture) { refuse_pretrained(); }
 void save(const TrainingStart&, const std::string&) { refuse_pretrained(); }
 std::optional<TrainingStart> read_start(const std::string&) { return {}; }
 PretrainedTranslation open_pretrained_translation(const std::string&) { refuse_pretrained(); }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -20,7 +21,9 @@ namespace {
 
 const std::string kGolden = std::string(QKV_SOURCE_DIR) + "/tests/golden/pretrained/";
 const std::string kLabelled =
-    "The cat is asleep\tanimal\ntwo DOGS read the red book and they sing in the house\tperson\n猫 sees, a fish!\tthing\n";
+    "The cat is asleep\tanimal\n"
+    "two DOGS read the red book and they sing in the house\tperson\n"
+    "猫 sees, a fish!\tthing\n";
 
 std::string written(const qkv_test::TempFolder& folder, const std::string& name, const std::string& content) {
   std::ofstream(folder.path() + "/" + name) << content;
@@ -54,9 +57,13 @@ TEST(EncodingTask, AStepOfClassesHasTheLossAndGradientsOfTransformers) {
     SCOPED_TRACE(name);
     Tensor found = tape.grad(parameter).copied();
     for (int64_t i = 0; i < found.numel(); ++i) found.mutable_ptr()[i] /= 3;
+    ++compared;
+    if (name.ends_with("to_k.bias")) {  // the same for all keys of a query: zero but for rounding
+      for (const float x : found.data()) EXPECT_LT(std::abs(x), 1e-6f);
+      continue;
+    }
     const Tensor wanted = golden.tensor("gradient." + rule_of(table->table, name)->theirs);
     qkv_test::expect_near_largest(found.viewed(wanted.shape()), wanted, 1e-5, "found");
-    ++compared;
   }
   EXPECT_EQ(compared, 57);
 }

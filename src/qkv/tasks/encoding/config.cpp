@@ -37,8 +37,7 @@ void EncodingConfig::check() const {
                 tr("--init DIR names the folder of a pretrained model"));
   require(has_data(), "there are no texts: give --text FILE");
   if (model.bert.head == EncoderHead::none)
-    throw Error(tr("{folder}: its config.json names no head, so there is nothing to train",
-                   "folder"_a = training.init),
+    throw Error(tr("{folder}: its config.json names no head, so there is nothing to train", "folder"_a = training.init),
                 tr("--head words trains it to fill in hidden tokens, --head classes to say what a text is"));
   require(model.bert.outputs == ClassOutputs::one,
           "{folder}: each of its classes may be right at the same time (multi_label_classification); what is trained "

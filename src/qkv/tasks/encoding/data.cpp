@@ -105,8 +105,8 @@ EncodingData read_encoding_data(const EncodingConfig& config, const PretrainedTo
   EncodingData out;
   if (head == EncoderHead::classes) {
     out.classes = classes_of(lines, d.text);
-    const bool all_known =
-        std::ranges::all_of(out.classes, [&](const std::string& c) { return std::ranges::find(known, c) != known.end(); });
+    const bool all_known = std::ranges::all_of(
+        out.classes, [&](const std::string& c) { return std::ranges::find(known, c) != known.end(); });
     if (all_known) out.classes = known;
   }
   out.train = encoded(lines, d.text, out.classes, tokenizer, most);

@@ -39,8 +39,9 @@ EncodingRun::EncodingRun(const EncodingConfig& config, std::string folder, Exist
   check_task(from, run_task(from), TaskKind::encoding);
   BertConfig& bert = config_.model.bert;
   tokenizer_ = open_encoder_tokenizer(from, config_.model.architecture);
-  require(tokenizer_->size() <= bert.model.words, "{folder}: its tokenizer has {tokens} tokens, but model.words is {rows}",
-          "folder"_a = from, "tokens"_a = tokenizer_->size(), "rows"_a = bert.model.words);
+  require(tokenizer_->size() <= bert.model.words,
+          "{folder}: its tokenizer has {tokens} tokens, but model.words is {rows}", "folder"_a = from,
+          "tokens"_a = tokenizer_->size(), "rows"_a = bert.model.words);
   require(bert.head != EncoderHead::words || tokenizer_->special().mask >= 0,
           "{folder}: its tokenizer has no token for a hidden word", "folder"_a = from);
   const std::vector<std::string> known =

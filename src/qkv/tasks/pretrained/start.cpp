@@ -24,8 +24,7 @@ namespace {
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-TrainingStart start_of_run(const std::string& folder, const Parameters& parameters,
-                           const std::set<std::string>& anew) {
+TrainingStart start_of_run(const std::string& folder, const Parameters& parameters, const std::set<std::string>& anew) {
   const SafetensorsFile file(run_weights(folder));
   TrainingStart out{.folder = folder, .model = "run", .licence = {}, .sha256 = {}, .weights = {}};
   out.weights = load_by_name(file, parameters, anew);

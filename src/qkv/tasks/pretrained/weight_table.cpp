@@ -144,7 +144,8 @@ int64_t count_values(const WeightSource& weights, const WeightTable& table) {
   int64_t count = 0;
   for (const std::string& name : weights.names()) {
     const bool counted = std::ranges::any_of(table.rules, [&](const WeightRule& rule) {
-      return name.starts_with(table.prefix) && match(rule.theirs, name.substr(table.prefix.size()));
+      const std::string_view prefix = rule.prefixed ? table.prefix : "";
+      return name.starts_with(prefix) && match(rule.theirs, std::string_view(name).substr(prefix.size()));
     });
     if (counted) count += weights.shape(name).numel();
   }

@@ -295,11 +295,10 @@ std::vector<ForcedTranslation> Translator::force_ids(std::vector<std::vector<int
   const auto decoder = decoder_of(options.edits);
   int64_t longest = 0;
   for (const auto& ids : targets) longest = std::max<int64_t>(longest, std::ssize(ids));
-  const BatchLimits limits{
-      .rows = options.rows > 0 ? options.rows : config_.decoding.batch_rows,
-      .least = source_steps(config_),
-      .row_floats = tokenizers_.target.size() + longest * facts_.written_floats,
-      .source_floats = facts_.source_floats + (options.keep_attention ? longest * maps() : 0)};
+  const BatchLimits limits{.rows = options.rows > 0 ? options.rows : config_.decoding.batch_rows,
+                           .least = source_steps(config_),
+                           .row_floats = tokenizers_.target.size() + longest * facts_.written_floats,
+                           .source_floats = facts_.source_floats + (options.keep_attention ? longest * maps() : 0)};
   in_batches(sources, rows, limits, [&](std::span<const size_t> batch) {
     const Padded source = padded(sources, batch, tokenizers_.source.pad(), limits.least);
     std::vector<std::vector<int32_t>> wanted;

@@ -18,14 +18,14 @@ struct VisionDataConfig {
   std::string images;  // IDX file, folder of PNG files by class, MNIST's folder, "fashion-mnist" or "pictures"
   std::string labels;  // of an IDX file
   std::string valid_images, valid_labels;
-  double valid_share = 0;          // without such files: this share of the images
-  std::string classes;             // names of the labels of IDX files
-  int64_t limit = 0;               // images to train with; 0: all
-  int64_t image_size = 0;          // stretched to this many pixels per side; 0: as they are
-  ImageFilter filter = ImageFilter::bilinear;     // that stretches them
-  int64_t channels = 0;                           // of the images that the model sees; 0: as they are
+  double valid_share = 0;                           // without such files: this share of the images
+  std::string classes;                              // names of the labels of IDX files
+  int64_t limit = 0;                                // images to train with; 0: all
+  int64_t image_size = 0;                           // stretched to this many pixels per side; 0: as they are
+  ImageFilter filter = ImageFilter::bilinear;       // that stretches them
+  int64_t channels = 0;                             // of the images that the model sees; 0: as they are
   std::vector<double> mean = {0}, deviation = {1};  // the model sees (byte / 255 - mean) / deviation
-  int64_t shift = 0;               // augmentation
+  int64_t shift = 0;                                // augmentation
   bool flip = false;
   int64_t picture_count = 20000, picture_seed = 1;  // of the drawn pictures
 

@@ -139,8 +139,9 @@ VisionData read_vision_data(const VisionDataConfig& c, uint64_t seed, const std:
     if (!by_class) name_classes(out.train, c.classes);
     if (!c.valid_images.empty()) {
       const bool valid_folder = fs::is_directory(c.valid_images);
-      out.valid = read_labelled(c.valid_images, c.valid_labels,
-                                {.side = c.image_size, .channels = valid_folder ? out.train.size.channels : 0, .filter = c.filter});
+      out.valid = read_labelled(
+          c.valid_images, c.valid_labels,
+          {.side = c.image_size, .channels = valid_folder ? out.train.size.channels : 0, .filter = c.filter});
       if (!valid_folder) name_classes(out.valid, c.classes);
       match_classes(out.valid, out.train.classes, c.valid_images);
     } else if (c.valid_share > 0) {

@@ -21,8 +21,8 @@ struct VisionData {
   ImageFacts facts;
 };
 
-/// Reads the data that the configuration names; every image has a label. The numbers of `known` classes stay as they are
-/// if all those of the data are among them.
+/// Reads the data that the configuration names; every image has a label. The numbers of `known` classes stay as they
+/// are if all those of the data are among them.
 VisionData read_vision_data(const VisionDataConfig& config, uint64_t seed, const std::vector<std::string>& known = {});
 
 /// The images of a file, an IDX file or a PNG file, for a model that sees images of that size. Labels only of an IDX

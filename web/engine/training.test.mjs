@@ -41,7 +41,7 @@ test('Bahdanau learns; a pause holds it, and it resumes', { timeout: 180_000 }, 
   await begin(frame);
   await reaches(frame, 2);
   const early = await lossOf(frame);
-  await frame.click('text=Pause');
+  await frame.getByRole('button', { name: 'Pause', exact: true }).click();
   // A slice that is under way ends first; then nothing moves.
   let held = -1;
   for (let i = 0; i < 20 && held !== (await epochOf(frame)); ++i) {
@@ -51,7 +51,7 @@ test('Bahdanau learns; a pause holds it, and it resumes', { timeout: 180_000 }, 
   await frame.waitForTimeout(700);
   assert.equal(await epochOf(frame), held);
   assert.ok(held < 40);
-  await frame.click('text=Resume');
+  await frame.getByRole('button', { name: 'Resume', exact: true }).click();
   await frame.waitForSelector('[data-state=done]');
   assert.ok((await lossOf(frame)) < 0.8 * early, `${early} to ${await lossOf(frame)}`);
   assert.equal(await frame.locator('[data-figure=translations] li').count(), 4);

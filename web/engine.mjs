@@ -8,7 +8,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 
 const root = dirname(fileURLToPath(import.meta.url));
 const made = process.env.QKV_WASM_BUILD ?? join(root, '../build/wasm');
-const limit = 350_000; // bytes of all of it, gzipped
+const limit = 850_000; // bytes of all of it, gzipped: docs/wasm.md has what they are
 
 const wasm = await readFile(join(made, 'engine.small.wasm'));
 const loader = await readFile(join(made, 'engine.js'), 'utf8');
@@ -31,7 +31,7 @@ const zip = (data) => gzipSync(data, { level: 9 });
 const files = { 'worker.js.gz': zip(worker), 'engine.wasm.gz': zip(wasm), 'zh.po.gz': zip(po) };
 const sizes = Object.entries(files).map(([name, data]) => `${name} ${data.length}`).join(', ');
 const total = Object.values(files).reduce((sum, data) => sum + data.length, 0);
-if (total > limit) console.error(`warning: the engine is ${total} bytes gzipped, and should have at most ${limit}`);
+if (total > limit) throw new Error(`the engine is ${total} bytes gzipped, at most ${limit}`);
 
 const folder = join(root, 'dist/engine');
 if (process.argv.includes('--check')) {

@@ -47,7 +47,7 @@ bad 'model.hidden 32 is not divisible by model.heads 5' --kind transformer --hid
 bad 'model.heads 4 is not a multiple of model.key_heads 3' --kind transformer --hidden 32 --key-heads 3
 fails 2 'model.cell is a setting of seq2seq, but model.kind is transformer' --kind transformer --cell lstm
 fails 2 'model.bidirectional is a setting of seq2seq, but model.kind is transformer' --kind transformer --bidirectional true
-fails 2 'model.ffn is a setting of transformer, language, vision, but model.kind is seq2seq' --kind seq2seq
+fails 2 'model.ffn is a setting of transformer, language, vision, encoder, but model.kind is seq2seq' --kind seq2seq
 fails 2 '--kind seq2seq: the preset transformer-tiny is a transformer' --preset transformer-tiny --kind seq2seq
 bad 'model.tied needs one vocabulary for both sides, but data.shared_vocabulary is false' --kind transformer --tied true
 bad 'model.max_positions is 3, but a sentence has 4 tokens including <eos>; data.max_tokens leaves out longer ones' --kind transformer --positions learned --max-positions 3

@@ -353,7 +353,7 @@ std::vector<ColourRange> colour_ranges(const Figure& figure) {
 
 Colour palette(size_t place) {
   constexpr Colour colours[] = {{0, 114, 178}, {184, 50, 140}, {0, 140, 100}, {213, 94, 0},
-                                {90, 90, 90},  {86, 170, 225}, {200, 150, 0}};
+                                {90, 90, 90},  {86, 170, 225}, {200, 150, 0}, {140, 86, 60}};
   return colours[place % std::size(colours)];
 }
 

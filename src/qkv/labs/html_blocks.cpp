@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <sstream>
+#include <string_view>
 
 #include "qkv/core/counts.h"
 #include "qkv/labs/formula.h"
@@ -36,27 +39,60 @@ std::string explore_html(const std::string& address) {
          "</span>";
 }
 
+// An element that is one line of a drawing, by its name: `<text x="4" y="9">loss</text>` or `<rect .../>`.
+std::string_view element_of(std::string_view line) {
+  constexpr std::string_view names[] = {"<text ", "<rect ", "<line ", "<path ", "<circle "};
+  const auto begins = [&](std::string_view name) { return line.starts_with(name); };
+  const auto found = std::ranges::find_if(names, begins);
+  const bool whole = line.ends_with("/>") || line.ends_with("</text>");
+  return found == std::end(names) || !whole || line.find(" class=") != line.npos ? std::string_view() : *found;
+}
+
+// Two drawings that differ only in single elements, such as words and the frame of a legend, as one that has those
+// elements in both languages. Empty if they differ in more.
+std::string one_drawing(const std::string& en, const std::string& zh) {
+  std::istringstream english(en), chinese(zh);
+  std::string out, left, right;
+  while (std::getline(english, left)) {
+    if (!std::getline(chinese, right)) return "";
+    if (left == right) {
+      out += left + "\n";
+      continue;
+    }
+    const std::string_view name = element_of(left);
+    if (name.empty() || element_of(right) != name) return "";
+    for (const auto& [line, language] : {std::pair{&left, "en"}, std::pair{&right, "zh"}})
+      out += fmt::format("{}class=\"{}\" {}\n", name, language, line->substr(name.size()));
+  }
+  return std::getline(chinese, right) ? "" : out;
+}
+
 // On a narrow page a figure is scaled down until its text would be too small; below that it scrolls.
 std::string figure_html(const Picture& picture, const std::string& lab) {
-  std::string one;
-  const std::string drawn = in_both_languages(
-      [&](Language language) {
-        Figure figure = translated(picture.figure, language);
-        figure.id = lab + "-" + picture.name + "-svg";
-        const double least = plotting::layout(figure).width * plotting::kLeastFont / plotting::kCellFont;
-        std::string out = svg(figure);
-        if (language == Language::en) one = out;
-        if (language == Language::zh && out != one) {  // two figures on one page need different ids
-          figure.id += "-zh";
-          out = svg(figure);
-        }
-        return fmt::format("<div style=\"--least: {:.0f}px\">{}</div>", std::ceil(least), out);
-      },
-      "div");
-  const bool two = drawn.starts_with("<div class=\"en\"");
-  return fmt::format("<figure id=\"figure-{}-{}\">{}<figcaption>{}{}</figcaption></figure>\n", lab, picture.name,
-                     two ? "<div>" + drawn + "</div>" : drawn, inline_html(picture.caption),
-                     explore_html(picture.explore));
+  const auto drawing = [&](Language language, const std::string& suffix) {
+    Figure figure = translated(picture.figure, language);
+    figure.id = lab + "-" + picture.name + "-svg" + suffix;
+    return std::pair{svg(figure),
+                     std::ceil(plotting::layout(figure).width * plotting::kLeastFont / plotting::kCellFont)};
+  };
+  const auto framed = [](const std::string& drawn, double least) {
+    return fmt::format("<div style=\"--least: {:.0f}px\">{}</div>", least, drawn);
+  };
+  const auto [english, least] = drawing(Language::en, "");
+  const std::string both = one_drawing(english, drawing(Language::zh, "").first);
+  std::string drawn = framed(both, least);
+  if (both.empty()) {  // two figures on one page need different ids
+    drawn = "<div>" +
+            in_both_languages(
+                [&](Language language) {
+                  const auto [one, width] = drawing(language, language == Language::zh ? "-zh" : "");
+                  return framed(one, width);
+                },
+                "div") +
+            "</div>";
+  }
+  return fmt::format("<figure id=\"figure-{}-{}\">{}<figcaption>{}{}</figcaption></figure>\n", lab, picture.name, drawn,
+                     inline_html(picture.caption), explore_html(picture.explore));
 }
 
 std::string sketch_html(const Sketch& sketch) {

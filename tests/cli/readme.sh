@@ -37,6 +37,7 @@ while IFS= read -r line; do
     './test'* | 'cmake '*) continue ;;                          # this suite itself; the consumer test installs
     *'data fra-eng'*) echo "not run, it needs a network: $line"; continue ;;
     *' tour') [[ -n $all ]] || continue ;;                      # cli.tour
+    *' tour --model '*) extra=' 10.1' ;;
     *' bench' | *' lab bahdanau '* | *' lab transformer '*) [[ -n $all ]] || continue ;;
     *'train --preset d2l-'*) extra=' --epochs 2' ;;
     *'train --preset vit') extra=' --picture-count 320 --epochs 1 --warmup 1' ;;

@@ -43,15 +43,35 @@ const canonical = (value: unknown): unknown =>
       ? value.map(canonical)
       : value;
 
+// The maps of a recorded answer are a session of the program that wrote the file. For parts of them that were not
+// recorded, the engine is asked the same question first, and has a session of its own then.
+const ofFile = 'file-';
+const questions = new Map<string, { path: string; body: unknown }>();
+const sessions = new Map<string, Promise<string>>();
+function sessionOf(recorded: string): Promise<string> {
+  const known = sessions.get(recorded);
+  if (known) return known;
+  const { path, body } = questions.get(recorded)!;
+  const made = fromEngine<{ session: string }>(path, body).then((answer) => answer.session);
+  made.catch(() => sessions.delete(recorded));
+  sessions.set(recorded, made);
+  return made;
+}
+
 async function replay<T>(path: string, body: unknown): Promise<T> {
   const asked = canonical(body ?? {}) as Record<string, unknown>;
+  const session = typeof asked.session === 'string' && asked.session.startsWith(ofFile) ? asked.session.slice(ofFile.length) : undefined;
+  if (session) asked.session = session;
   const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(canonical(b));
   const fits = (r: Recorded) => Object.entries(r.body).every(([key, value]) => same(asked[key], value)) && r.without.every((key) => asked[key] === undefined);
   const found = recorded?.find((r) => r.path === path && fits(r));
   // Once the engine runs, it knows of more models than those that were recorded.
-  if (hasEngine && (!found || (path === '/models' && engineState.peek() === 'ready'))) return fromEngine(path, body);
+  if (hasEngine && (!found || (path === '/models' && engineState.peek() === 'ready'))) return fromEngine(path, session ? { ...(body as object), session: await sessionOf(session) } : body);
   if (!found) throw { status: 404, error: 'recorded' } as Failure;
-  return found.answer as T;
+  const answer = found.answer as { session?: string };
+  if (!answer.session) return answer as T;
+  questions.set(answer.session, { path, body });
+  return { ...answer, session: ofFile + answer.session } as T;
 }
 
 async function fromEngine<T>(path: string, body: unknown): Promise<T> {

@@ -10,7 +10,8 @@ let here;
 before(async () => void (here = await workshop()), { timeout: 300_000 });
 after(() => here?.close());
 
-const book = process.env.QKV_FRA ?? '/usr/share/qkv/fra.txt'; // the book's file, which is not ours to give
+// The book's file, which is not ours to give.
+const book = `${process.env.QKV_TEST_DATA ?? new URL('../../../shared/data', import.meta.url).pathname}/fra-eng/fra.txt`;
 const slow = process.env.QKV_SLOW === '1';
 
 async function training(state = '') {
